@@ -4,7 +4,7 @@
 //! Starts its own site: `cargo run --example output_directory`.
 
 use huntsman::logging::LogCount;
-use huntsman::output::{HTML_REPORT, Plan, Report, Run, State, html_report};
+use huntsman::output::{EarlierRun, HTML_REPORT, Plan, Report, Run, State, html_report};
 use huntsman::prelude::*;
 use huntsman::{Backend, Timestamp};
 use huntsman_testkit::sites;
@@ -44,7 +44,7 @@ async fn main() -> Result<()> {
     let seed = site.url("/");
 
     // What may be done with the directory: it is new, its run goes on, or its run is finished.
-    let plan = match Plan::of(&path, false, Run::Crawl, Backend::default())? {
+    let plan = match Plan::of(&path, EarlierRun::Continue, Run::Crawl, Backend::default())? {
         Plan::Use(plan) => plan,
         Plan::Finished(status) => {
             println!("there is nothing to do: {} pages are there", status.pages);

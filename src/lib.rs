@@ -1,6 +1,8 @@
 //! Huntsman: a polite, fast crawler framework that recognises duplicate content while it crawls.
 //!
-//! This crate is the facade: it combines a spider with the HTTP client and the built-in, polite middlewares.
+//! This crate is the facade: it combines a spider with the HTTP client and the built-in, polite middlewares. It has no
+//! algorithm of its own: each of its modules is a crate that can be used without it. The command line is another crate,
+//! `huntsman-cli`.
 //!
 //! ```no_run
 //! use huntsman::prelude::*;

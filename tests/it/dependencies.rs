@@ -53,7 +53,10 @@ fn crates_depend_only_downwards() {
                 "huntsman-text",
             ],
         ),
-        ("huntsman-serve", &["huntsman-crawler", "huntsman-metrics"]),
+        (
+            "huntsman-serve",
+            &["huntsman-crawler", "huntsman-detect", "huntsman-metrics", "huntsman-output", "huntsman-sweep"],
+        ),
         (
             "huntsman-output",
             &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-middleware"],

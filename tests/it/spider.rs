@@ -260,7 +260,7 @@ async fn a_panic_costs_one_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_download_serves_all_who_wait_for_it() {
+async fn one_download_serves_all_callers_that_wait_for_it() {
     let web = ScriptedDownloader::pages([("http://a.test/", "x")]).latency(Duration::from_secs(2));
     let fetcher = scripted(&web);
     let pages = tokio::join!(fetch(&fetcher, "http://a.test/"), fetch(&fetcher, "http://a.test/"));
@@ -272,7 +272,7 @@ async fn one_download_serves_all_who_wait_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_waits_for_any_more_is_not_fetched() {
+async fn a_request_whose_callers_have_gone_is_not_fetched() {
     let web = ScriptedDownloader::pages([("http://a.test/1", "x"), ("http://a.test/2", "y")]);
     let web = web.latency(Duration::from_secs(2));
     let fetcher = scripted(&web);

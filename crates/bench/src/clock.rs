@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_by_rank() {
+    fn percentiles_are_computed_by_rank() {
         let times = Times::of((1..=1_000).rev().map(Duration::from_micros).collect());
         assert_eq!((times.count, times.p50_us, times.p99_us, times.max_us), (1_000, 500.0, 990.0, 1_000.0));
         assert_eq!(Times::of(Vec::new()).count, 0);

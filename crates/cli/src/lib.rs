@@ -42,8 +42,7 @@ mod spider;
 mod sweep;
 mod text_index;
 
-use huntsman::metrics as prometheus;
-use huntsman::output::{self, markup};
+use huntsman::output;
 
 /// A page makes hundreds of small allocations on one thread and frees some on another; with the system's allocator
 /// these would take a sixth of the processor time of a crawl.

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-pub(crate) use huntsman::serve::stats_families;
 use huntsman::serve::{BindError, MetricsServer, Reach};
 
 use crate::exit::{Failure, Outcome};

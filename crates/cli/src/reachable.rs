@@ -16,7 +16,7 @@ const LOOKED_AT: usize = 20;
 /// No start URL has such an address; every URL is named with the reason and what to do.
 pub(crate) async fn look_at(urls: &[Url], settings: &Settings, downloader: &HttpDownloader) -> Outcome<()> {
     // A proxy resolves host names itself.
-    let proxies: HttpProxySettings = settings.of();
+    let proxies: HttpProxySettings = settings.of()?;
     if proxies.proxy.is_some() || proxies.proxy_from_env || urls.len() > LOOKED_AT {
         return Ok(());
     }

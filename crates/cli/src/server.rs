@@ -1,5 +1,3 @@
 //! The server under `serve`, the demo's forum and the site of `bench crawl`.
 
-pub(crate) use huntsman::serve::{
-    ActiveRequest as Visit, HostNames as Names, Limits, Rejection as Untaken, serve, serve_pages,
-};
+pub(crate) use huntsman::serve::{Limits, serve, serve_pages};

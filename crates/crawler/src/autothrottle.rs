@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-/// Settings of AutoThrottle.
+/// The settings of AutoThrottle, which adapts the delay of a slot to the latency of its responses, and its rule as pure
+/// functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AutoThrottle {
     /// The first delay of a slot, unless its download delay is longer: `autothrottle_start_delay`, 5 s.
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn our_rule_equals_scrapys_where_nobody_is_overloaded() {
+    fn our_rule_equals_scrapys_where_no_host_is_overloaded() {
         let default = AutoThrottle::default();
         let responses = [(0.2, 200), (0.1, 404), (2.0, 500), (8.0, 200), (0.1, 301)];
         assert_eq!(trace(&default, &responses, false), trace(&default, &responses, true));

@@ -118,8 +118,8 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
         self.0.handle.context().component()
     }
 
-    /// Asks for a page. This call queues the request, which skips the duplicate filter; the future waits for the
-    /// result.
+    /// Fetches a page. This call queues the request, which skips the duplicate filter; the future that it returns waits
+    /// for the result.
     ///
     /// # Errors
     /// The future fails with [`ClientError::Dropped`] if there is no page (with the reason, and the response if there

@@ -33,6 +33,11 @@ impl Timestamp {
     pub fn to_rfc3339(self) -> String {
         huntsman_text::time::rfc3339(self.0)
     }
+
+    /// Reads a time as [`to_rfc3339`](Self::to_rfc3339) writes it; `None` if the text has another form.
+    pub fn from_rfc3339(text: &str) -> Option<Self> {
+        huntsman_text::time::parse_rfc3339(text).map(Self)
+    }
 }
 
 impl std::ops::Add<Duration> for Timestamp {

@@ -43,7 +43,7 @@ use crate::settings::SettingsGroup;
 ///
 /// impl Quota {
 ///     fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-///         let limit = settings.of::<QuotaSettings>().quota_links;
+///         let limit = settings.of::<QuotaSettings>()?.quota_links;
 ///         Ok((limit > 0).then(|| Self { limit, used: AtomicU64::new(0) }))
 ///     }
 /// }
@@ -97,7 +97,7 @@ pub trait Component: Send + Sync + Sized + 'static {
     /// Names the hooks that the component implements, and their places in the chains.
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self>;
 
-    /// What the component needs from the scan of each page; nothing by default.
+    /// Returns what the component needs from the scan of each page; nothing by default.
     fn page_needs(&self) -> PageNeeds {
         PageNeeds::default()
     }
@@ -114,7 +114,7 @@ pub struct PageNeeds {
 }
 
 impl PageNeeds {
-    /// What at least one of the two needs.
+    /// The needs of both together.
     pub fn or(self, other: Self) -> Self {
         Self { text: self.text || other.text, blocks: self.blocks || other.blocks }
     }
@@ -142,7 +142,7 @@ impl<C> Default for Hooks<C> {
 }
 
 impl<C: Component> Hooks<C> {
-    /// The component is a downloader middleware at this place of the chain, by Scrapy's numbers.
+    /// Registers the component as a downloader middleware at this place of the chain, by Scrapy's numbers.
     pub fn downloader(mut self, order: i32) -> Self
     where
         C: DownloaderMiddleware,
@@ -151,7 +151,7 @@ impl<C: Component> Hooks<C> {
         self
     }
 
-    /// The component is a spider middleware at this place of the chain.
+    /// Registers the component as a spider middleware at this place of the chain.
     pub fn spider(mut self, order: i32) -> Self
     where
         C: SpiderMiddleware,
@@ -160,7 +160,7 @@ impl<C: Component> Hooks<C> {
         self
     }
 
-    /// The component receives events.
+    /// Registers the component as an observer, which receives events.
     pub fn observer(mut self) -> Self
     where
         C: Observer,
@@ -169,7 +169,7 @@ impl<C: Component> Hooks<C> {
         self
     }
 
-    /// The component has state in the job, if there is a job.
+    /// Registers the component's state, which is kept in the job if there is one.
     pub fn persist(mut self) -> Self
     where
         C: Persist,

@@ -31,7 +31,8 @@ use crate::simulated::is_simulated;
 use crate::state::State;
 use crate::stats::Stats;
 
-/// Passed to every hook; cheap to clone.
+/// The context of a crawl, which every hook gets: settings, stats, clock, downloads, and control of the crawl. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Context(Arc<Shared>, TicketCell);
 
@@ -121,7 +122,7 @@ pub enum Politeness {
     Concurrency(usize),
     /// No request is sent before this time.
     SleepUntil(Timestamp),
-    /// The host is given up for good: its queue is dropped for this reason.
+    /// The host gets no more requests in this crawl: its queue is dropped for this reason.
     GiveUp(&'static str),
 }
 

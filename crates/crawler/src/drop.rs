@@ -56,8 +56,8 @@ impl PartialEq for Cause {
 impl Eq for Cause {}
 
 impl DropReason {
-    /// A rule rejected the request. If `reason` is free text instead of a snake_case name, it becomes the detail of
-    /// the reason `dropped`.
+    /// The reason of a request that a rule rejected. If `reason` is free text instead of a snake_case name, it becomes
+    /// the detail of the reason `dropped`.
     pub fn skipped(reason: impl Into<Cow<'static, str>>) -> Self {
         let reason = reason.into();
         let is_name = !reason.is_empty()
@@ -67,7 +67,7 @@ impl DropReason {
         Self { state: DropState::Skipped, reason, detail, status: None, guard: None, cause: Cause::default() }
     }
 
-    /// The request was tried and failed.
+    /// The reason of a request that was tried and failed.
     pub fn failed(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { state: DropState::Failed, ..Self::skipped(reason) }
     }

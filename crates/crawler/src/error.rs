@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_text_of_a_panic_is_not_told() {
+    async fn the_text_of_a_panic_is_not_shown() {
         let ended = tokio::spawn(async { panic!("index 7 is odd") }).await.unwrap_err();
         assert!(ended.to_string().contains("index 7"));
         let error = Error::from(ended).context("writing the job");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_once_each() {
+    fn each_cause_is_printed_once() {
         let error =
             Error::from(Telling(std::io::Error::other("no room"))).context("a.txt").context("the job");
         assert_eq!(error.to_string(), "the job: a.txt: making a file: no room");

@@ -145,8 +145,8 @@ pub enum OnDownload {
     Drop,
 }
 
-/// Receives every event, synchronously. It must be quick, and a panic in it is caught and counted; an observer that
-/// has to wait sends the event to a channel.
+/// Receives every event of a crawl, synchronously. It must be quick, and a panic in it is caught and counted; an
+/// observer that has to wait sends the event to a channel.
 ///
 /// A closure is an observer that only receives events. The other methods may decide. If there are several observers,
 /// the first decision other than "continue" is final, and the later ones are not asked.

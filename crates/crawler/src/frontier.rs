@@ -26,7 +26,7 @@ pub struct LeaseId(pub u64);
 /// A request that was handed out for processing.
 #[derive(Debug)]
 pub struct Lease {
-    /// To be returned with [`Settled`].
+    /// The number of the lease, which [`Settled`] names when the lease ends.
     pub id: LeaseId,
     /// The request.
     pub request: Request,

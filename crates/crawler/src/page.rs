@@ -53,13 +53,13 @@ pub struct Page {
     pub follow: Vec<Request>,
 }
 
-/// A spider middleware puts this value into the extensions of a page to be told of every request that the page leads
-/// to. That includes links that are already queued or done, and it happens before any middleware judges them.
+/// A function that is called for every request that a page leads to. A spider middleware puts it into the extensions of
+/// the page. It also learns of links that are already queued or done, and before any middleware judges them.
 #[derive(Clone)]
 pub struct RequestListener(Arc<dyn Fn(&Request) + Send + Sync>);
 
 impl RequestListener {
-    /// Calls this function, on the worker thread of the page.
+    /// A listener that calls this function, on the worker thread of the page.
     pub fn new(listener: impl Fn(&Request) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }

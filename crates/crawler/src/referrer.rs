@@ -12,21 +12,21 @@ use url::{Origin, Position, Url};
 pub enum ReferrerPolicy {
     /// No `Referer` is sent.
     NoReferrer,
-    /// The URL; nothing from a secure page to an insecure one.
+    /// The URL is sent, except from a secure page to an insecure one.
     NoReferrerWhenDowngrade,
-    /// The URL within one origin, nothing to other origins.
+    /// The URL is sent within one origin, and nothing to other origins.
     SameOrigin,
-    /// The origin only.
+    /// Only the origin is sent.
     Origin,
-    /// The origin only; nothing from a secure page to an insecure one.
+    /// Only the origin is sent, and nothing from a secure page to an insecure one.
     StrictOrigin,
-    /// The URL within one origin, the origin to other origins.
+    /// The URL is sent within one origin, and the origin to other origins.
     OriginWhenCrossOrigin,
-    /// The URL within one origin, the origin to other origins, and nothing from a secure page to an insecure one.
-    /// Browsers do the same, and it is the default here (Scrapy's is [`ScrapyDefault`](Self::ScrapyDefault)).
+    /// The URL is sent within one origin, the origin to other origins, and nothing from a secure page to an insecure
+    /// one. Browsers do the same, and it is the default here (Scrapy's is [`ScrapyDefault`](Self::ScrapyDefault)).
     #[default]
     StrictOriginWhenCrossOrigin,
-    /// The URL, to every origin.
+    /// The URL is sent to every origin.
     UnsafeUrl,
     /// Scrapy's default: like [`NoReferrerWhenDowngrade`](Self::NoReferrerWhenDowngrade), but nothing from `file:`
     /// and similar schemes.

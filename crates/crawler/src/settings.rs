@@ -1,6 +1,7 @@
 //! Settings: each part of a crawl declares its own next to its code, with Scrapy's names in lower case. The help, the
 //! checks, the profiles and the reference page are generated from the declarations.
 
+use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
@@ -213,6 +214,8 @@ pub struct Settings {
     engine: EngineSettings,
     /// Values of the other groups.
     values: Map<String, Value>,
+    /// The groups that the parts of the crawl declare; `None` if the settings were not resolved for a crawl.
+    declared: Option<Vec<TypeId>>,
 }
 
 impl Deref for Settings {
@@ -232,15 +235,38 @@ impl DerefMut for Settings {
 impl Settings {
     /// The settings of one group: the values that were set, and defaults for the rest. Each call reads all values
     /// again, so hot code should keep the result.
-    pub fn of<G: SettingsGroup>(&self) -> G {
+    ///
+    /// # Errors
+    /// No part of the crawl declares the group, so nobody could set its values. Settings that were not resolved from
+    /// [`Layers`] (`Settings::default()`) have the defaults of every group.
+    pub fn of<G: SettingsGroup>(&self) -> Result<G> {
+        let is_declared = |groups: &Vec<TypeId>| groups.contains(&TypeId::of::<G>()) || G::TABLE.is_empty();
+        if !self.declared.as_ref().is_none_or(is_declared) {
+            return Err(Error::usage(format!(
+                "{name}: no part of this crawl declares these settings; add the component that they belong to, or call \
+                 CrawlerBuilder::with_settings::<{name}>()",
+                name = G::NAME
+            )));
+        }
+        Ok(self.of_or_default())
+    }
+
+    /// The settings of one group, for code that also works without the component that they belong to: the defaults if
+    /// no part of the crawl declares the group.
+    pub fn of_or_default<G: SettingsGroup>(&self) -> G {
+        let is_engine = TypeId::of::<G>() == TypeId::of::<EngineSettings>();
         // The values have the types that their group declares: layers are checked against the table, and programs set
         // whole groups.
-        G::read(&self.values).unwrap_or_default()
+        let read = if is_engine { G::read(&self.engine.values()) } else { G::read(&self.values) };
+        read.unwrap_or_default()
     }
 
     /// Changes the settings of one group, for programs and tests that do not use [`Layers`].
     pub fn change<G: SettingsGroup>(&mut self, change: impl FnOnce(&mut G)) {
-        let mut group = self.of::<G>();
+        if let Some(engine) = (&mut self.engine as &mut dyn Any).downcast_mut::<G>() {
+            return change(engine);
+        }
+        let mut group = self.of_or_default::<G>();
         change(&mut group);
         self.values.extend(group.values());
     }
@@ -321,15 +347,16 @@ pub struct SlotSettings {
     pub jitter: Option<f64>,
 }
 
-/// How https servers without a valid certificate are treated. `true`, `false` and `"record"` in files.
+/// How https servers without a valid certificate are treated (`download_verify_certificates`): `true`, `"record"` or
+/// `false` in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum VerifyCertificates {
-    /// They are refused.
+    /// Their responses are refused.
     #[default]
     Yes,
-    /// Pages come with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in their extensions;
-    /// through a proxy they are refused, because the certificate is not seen there.
+    /// Their pages are accepted, with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in
+    /// their extensions; through a proxy they are refused, because the certificate is not seen there.
     Record,
     /// Certificates are not verified.
     No,
@@ -374,10 +401,10 @@ impl From<VerifyCertificates> for Value {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobSync {
-    /// A killed process (default).
+    /// A commit survives a kill of the process (default).
     #[default]
     Process,
-    /// A power cut.
+    /// A commit survives a power cut.
     Full,
 }
 

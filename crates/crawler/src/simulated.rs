@@ -29,7 +29,7 @@ struct Simulation {
 pub struct Delays {
     /// Time until the work is done; it is done all at once.
     pub before: Duration,
-    /// Time from then until the result is available.
+    /// Time from the moment at which the work is done until its result is available.
     pub after: Duration,
 }
 

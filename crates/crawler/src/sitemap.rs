@@ -31,7 +31,7 @@ pub enum SitemapKind {
     UrlSet,
     /// A list of sitemaps (`sitemapindex`, sitemaps.org).
     Index,
-    /// One URL per line.
+    /// Text with one URL per line.
     Text,
     /// RSS 2.0 or 1.0: the links of its items.
     Rss,

@@ -19,11 +19,11 @@ pub trait Spider: Send + Sync + 'static {
         short_type_name::<Self>()
     }
 
-    /// Start requests. They are pulled lazily while the frontier has room.
+    /// Returns the start requests. They are pulled lazily while the frontier has room.
     fn start(&self) -> Start;
 
-    /// The labels that `parse` handles; empty (default) means any. A queued request with an unknown label causes an
-    /// error that names the label, instead of a call of the wrong code.
+    /// Returns the labels that `parse` handles; empty (default) means any. A queued request with an unknown label
+    /// causes an error that names the label, instead of a call of the wrong code.
     fn callbacks(&self) -> &[&str] {
         &[]
     }
@@ -44,14 +44,15 @@ pub trait Spider: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Hosts that links and redirects may lead to, including their subdomains; empty (default) means all. The engine
-    /// calls this for every page and before every download, so the result may change during the crawl. Start
+    /// Returns the hosts that links and redirects may lead to, including their subdomains; empty (default) means all.
+    /// The engine calls this for every page and before every download, so the result may change during the crawl. Start
     /// requests, unfiltered requests and requests with meta `allow_offsite` are always allowed.
     fn allowed_domains(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Settings that this spider changes. They override the project file and are overridden by the command line.
+    /// Returns the settings that this spider changes. They override the project file and are overridden by the command
+    /// line.
     fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
         Vec::new()
     }
@@ -71,7 +72,7 @@ impl Start {
         Self(Box::new(urls.into_iter().map(|url| Request::parse(url.as_ref()))))
     }
 
-    /// The given requests.
+    /// Start requests that are given as values.
     pub fn requests<I>(requests: I) -> Self
     where
         I: IntoIterator<Item = Request>,
@@ -80,12 +81,13 @@ impl Start {
         Self(Box::new(requests.into_iter().map(Ok)))
     }
 
-    /// Requests from any iterator, such as several sources chained. An error is reported as a start error.
+    /// Start requests from any iterator, such as several sources chained. An error is reported as a start error.
     pub fn new(requests: impl Iterator<Item = Result<Request>> + Send + 'static) -> Self {
         Self(Box::new(requests))
     }
 
-    /// One URL per line, read lazily during the crawl. Empty lines and lines that begin with `#` are skipped.
+    /// Start requests from text with one URL per line, which is read lazily during the crawl. Empty lines and lines
+    /// that begin with `#` are skipped.
     pub fn lines(reader: impl std::io::BufRead + Send + 'static) -> Self {
         let requests = reader.lines().enumerate().filter_map(|(index, line)| match line {
             Ok(line) if line.trim().is_empty() || line.trim_start().starts_with('#') => None,

@@ -25,7 +25,7 @@ const MAX_PREAMBLE: u64 = 1 << 20;
 /// that are not URLs are found while crawling.
 #[derive(Debug)]
 pub struct StartUrls {
-    /// The first start URL.
+    /// The first start URL, which names the crawl.
     pub first: Url,
     /// URLs of the list.
     given: Vec<Url>,

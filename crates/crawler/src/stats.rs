@@ -36,7 +36,7 @@ impl Counter {
         self.0.fetch_min(n, Ordering::Relaxed);
     }
 
-    /// The present value.
+    /// The current value.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -34,8 +34,8 @@ pub struct Dedup {
 }
 
 impl Dedup {
-    /// Compares documents with this index and writes what it finds to these flags. Texts with fewer than 50 words are indexed, but not
-    /// flagged.
+    /// A value that compares documents with this index and writes the flags to `flags`. Texts with fewer than 50 words
+    /// are indexed, but not flagged.
     pub fn new(index: impl Into<Arc<Index>>, flags: Flags) -> Self {
         Self {
             index: index.into(),

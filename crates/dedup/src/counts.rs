@@ -33,7 +33,7 @@ pub struct Counts {
 /// The report of a run for machines, as JSON in this order.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunReport<'a> {
-    /// What was done.
+    /// The counts of the run.
     #[serde(flatten)]
     pub counts: &'a Counts,
     /// Seconds from the start to the end.

@@ -74,7 +74,6 @@ pub enum Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         match self {
             Self::Input { name, message } | Self::Unavailable { name, message } => {
                 write!(f, "{name}: {message}")
@@ -88,11 +87,9 @@ impl fmt::Display for Error {
             ),
             Self::FlagsFile { path, source } => {
                 write!(f, "writing the flags to {}: {source}", path.display())?;
-                match source.kind() {
-                    StorageFull | QuotaExceeded | FileTooLarge => {
-                        f.write_str("; make room, then run the same command again")
-                    }
-                    _ => Ok(()),
+                match huntsman_files::no_room(source) {
+                    Some(_) => f.write_str("; make room, then run the same command again"),
+                    None => Ok(()),
                 }
             }
             Self::Output(source) => write!(f, "{source}"),

@@ -22,9 +22,9 @@ const BATCH: usize = 1_024;
 /// The place of an index.
 #[derive(Debug)]
 pub enum IndexLocation {
-    /// In a directory.
+    /// The index is in a directory.
     Directory(PathBuf),
-    /// In a Redis server.
+    /// The index is in a Redis server.
     #[cfg(feature = "redis")]
     Redis(Box<RedisSettings>),
 }
@@ -32,9 +32,9 @@ pub enum IndexLocation {
 /// What to do if the index does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfMissing {
-    /// Make an empty one.
+    /// An empty index is made.
     Create,
-    /// Return an error.
+    /// Opening fails with an error.
     Fail,
 }
 
@@ -50,9 +50,9 @@ pub struct IdentityOptions {
 /// An open index.
 #[derive(Debug)]
 pub enum Index {
-    /// One in a directory.
+    /// An index in a directory.
     Disk(DiskIndex),
-    /// One in a Redis server.
+    /// An index in a Redis server.
     #[cfg(feature = "redis")]
     Redis(RedisIndex),
 }

@@ -20,9 +20,9 @@ pub enum Source {
     Stdin,
     /// A file of JSON lines, or a file that is one document.
     File(PathBuf),
-    /// A folder of such files.
+    /// A folder of files that are JSON lines or documents.
     Folder(PathBuf),
-    /// Such files in a bucket: one object, or the objects under a prefix.
+    /// Objects of a bucket: one object, or all objects under a prefix.
     #[cfg(feature = "s3")]
     S3(Objects),
 }

@@ -35,6 +35,7 @@ mod directory;
 mod open;
 mod output;
 mod replacement;
+mod room;
 mod unwritten;
 
 pub use directory::{
@@ -43,4 +44,5 @@ pub use directory::{
 pub use open::{create_new, make_private, open_append, open_empty, open_write, refuse_link, sync};
 pub use output::Output;
 pub use replacement::{Replacement, replace, write};
+pub use room::no_room;
 pub use unwritten::has_unwritten;

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_kept() {
+    fn an_existing_file_keeps_its_content() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         fs::write(&path, "old").unwrap();

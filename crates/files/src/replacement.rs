@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_leaves_the_old_content_and_nothing_beside_it() {
+    fn a_failed_write_leaves_the_old_content_and_no_other_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         write(&path, "old").unwrap();

@@ -59,6 +59,28 @@ impl Name {
         self.span
     }
 
+    /// Whether elements of this name are void: they have no content and no end tag (HTML standard, 13.1.2, and the
+    /// obsolete `param`).
+    pub fn is_void(self) -> bool {
+        const VOID: [u64; 14] = [
+            Name::pack("area"),
+            Name::pack("base"),
+            Name::pack("br"),
+            Name::pack("col"),
+            Name::pack("embed"),
+            Name::pack("hr"),
+            Name::pack("img"),
+            Name::pack("input"),
+            Name::pack("link"),
+            Name::pack("meta"),
+            Name::pack("param"),
+            Name::pack("source"),
+            Name::pack("track"),
+            Name::pack("wbr"),
+        ];
+        VOID.contains(&self.key)
+    }
+
     /// Packs a lower-case name of at most eight bytes for comparison with [`Name::key`].
     ///
     /// # Panics

@@ -55,7 +55,7 @@ pub enum AvoidDupMode {
     /// The model of `huntsman_detect::avoid`.
     #[default]
     Default,
-    /// Exactly MaybeDont 0.1.1.
+    /// The model of MaybeDont 0.1.1, without any change.
     Reference,
 }
 
@@ -121,12 +121,12 @@ const PRIORITY_DEFERRED: i32 = -1_000_000;
 const PRIORITY_LAST: i32 = -2_000_000;
 
 impl AvoidDup {
-    /// Not configured unless `avoid_dup_content_enabled` is set.
+    /// Creates the component from the settings; `None` unless `avoid_dup_content_enabled` is set.
     ///
     /// # Errors
     /// A setting is out of its range.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: AvoidDupSettings = settings.of();
+        let own: AvoidDupSettings = settings.of()?;
         if !own.avoid_dup_content_enabled {
             return Ok(None);
         }

@@ -44,13 +44,13 @@ impl Default for ConfigSources {
 /// The settings that a program runs with, and where they come from.
 #[derive(Debug)]
 pub struct Config {
-    /// The profile.
+    /// The profile in use.
     pub profile: Profile,
-    /// All settings that exist.
+    /// The table of all settings that exist.
     pub table: SettingsTable,
     /// The values of each source.
     pub layers: Layers,
-    /// The values that win.
+    /// The resolved settings: of each setting, the value of the layer with the highest priority.
     pub settings: Settings,
     /// The settings file that was read.
     pub file: Option<PathBuf>,

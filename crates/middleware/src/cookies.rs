@@ -153,7 +153,7 @@ impl Persist for Cookies {
 }
 
 impl Cookies {
-    /// Not configured if `cookies_enabled` is off.
+    /// Creates the component from the settings; `None` if `cookies_enabled` is off.
     ///
     /// # Errors
     /// None.
@@ -166,7 +166,7 @@ impl Cookies {
     /// # Errors
     /// None.
     pub fn with_jars(settings: &Settings, jars: CookieJars) -> Result<Option<Self>> {
-        let own: CookiesSettings = settings.of();
+        let own: CookiesSettings = settings.of()?;
         Ok(own.cookies_enabled.then_some(Self { jars, debug: own.cookies_debug, saved: AtomicU64::new(0) }))
     }
 
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn values_beyond_ascii_go_back_as_they_came() {
+    async fn values_beyond_ascii_are_sent_back_unchanged() {
         let bench = bench();
         bench.receive(&request("http://h/"), &["a=caf\u{e9}".as_bytes(), b"b=2"]).await;
         let mut next = request("http://h/");

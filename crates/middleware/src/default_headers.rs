@@ -30,12 +30,12 @@ pub struct DefaultHeaders {
 }
 
 impl DefaultHeaders {
-    /// Not configured if the setting is empty.
+    /// Creates the component from the settings; `None` if the setting is empty.
     ///
     /// # Errors
     /// A name or a value is not allowed in HTTP, a name is given twice, or a header carries credentials.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: DefaultHeadersSettings = settings.of();
+        let own: DefaultHeadersSettings = settings.of()?;
         let mut headers: Vec<(HeaderName, HeaderValue)> =
             Vec::with_capacity(own.default_request_headers.len());
         for (name, value) in &own.default_request_headers {
@@ -122,7 +122,7 @@ mod tests {
             json!({"accept": "a/a", "X-Api-Key": "SECRET"}),
         );
         let table = Defaults::settings_table();
-        let own: DefaultHeadersSettings = layers.resolve(&table).unwrap().of();
+        let own: DefaultHeadersSettings = layers.resolve(&table).unwrap().of().unwrap();
         let expected = [("Accept-Language", "en"), ("X-Api-Key", "SECRET"), ("accept", "a/a")];
         assert_eq!(
             own.default_request_headers,

@@ -38,12 +38,12 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Always configured, because it also counts stats.
+    /// Creates the component from the settings; never `None`, because it also counts stats.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: DepthSettings = settings.of();
+        let own: DepthSettings = settings.of()?;
         Ok(Some(Self {
             limit: own.depth_limit,
             guard: own.depth_guard,

@@ -15,7 +15,7 @@ pub struct DownloadTimeout {
 }
 
 impl DownloadTimeout {
-    /// Not configured if `download_timeout` is 0: then the downloader's own limits apply.
+    /// Creates the component from the settings; `None` if `download_timeout` is 0: then the downloader's own limits apply.
     ///
     /// # Errors
     /// None today.

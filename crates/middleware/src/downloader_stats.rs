@@ -42,7 +42,7 @@ impl Counters {
 }
 
 impl DownloaderStats {
-    /// Always configured.
+    /// Creates the component from the settings; never `None`.
     ///
     /// # Errors
     /// None.

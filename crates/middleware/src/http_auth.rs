@@ -43,12 +43,12 @@ pub struct HttpAuth {
 }
 
 impl HttpAuth {
-    /// Always configured: requests may have credentials in their meta.
+    /// Creates the component from the settings; never `None`, because requests may have credentials in their meta.
     ///
     /// # Errors
     /// `httpauth_user` without `httpauth_domain`, an origin with a path, or a header that HTTP does not allow.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: HttpAuthSettings = settings.of();
+        let own: HttpAuthSettings = settings.of()?;
         let mut bound = Vec::new();
         for entry in &own.http_auth {
             let (origin, credentials) = Origin::split_setting("http_auth", entry)?;

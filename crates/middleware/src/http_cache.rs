@@ -60,10 +60,10 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HttpCachePolicy {
-    /// All of them: for developing a spider, and for replaying a crawl.
+    /// All stored responses: for developing a spider, and for replaying a crawl.
     #[default]
     Dummy,
-    /// Those that are fresh by RFC 9111; others are revalidated.
+    /// Stored responses that are fresh by RFC 9111; others are revalidated.
     Rfc,
 }
 
@@ -123,13 +123,13 @@ struct Lookup {
 }
 
 impl HttpCache {
-    /// Not configured unless `httpcache_enabled` is set.
+    /// Creates the component from the settings; `None` unless `httpcache_enabled` is set.
     ///
     /// # Errors
     /// The directory cannot be opened: another process uses it, it is damaged, or it was written by a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: HttpCacheSettings = settings.of();
-        let retry: RetrySettings = settings.of();
+        let own: HttpCacheSettings = settings.of()?;
+        let retry: RetrySettings = settings.of_or_default();
         if !own.httpcache_enabled {
             return Ok(None);
         }

@@ -20,7 +20,7 @@ pub struct HttpCompression {
 }
 
 impl HttpCompression {
-    /// Always configured.
+    /// Creates the component from the settings; never `None`.
     ///
     /// # Errors
     /// None.

@@ -26,12 +26,12 @@ pub struct HttpError {
 }
 
 impl HttpError {
-    /// Not configured if `httperror_allow_all` is set.
+    /// Creates the component from the settings; `None` if `httperror_allow_all` is set.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: HttpErrorSettings = settings.of();
+        let own: HttpErrorSettings = settings.of()?;
         let allowed = own.httperror_allowed_codes.clone();
         Ok((!own.httperror_allow_all).then_some(Self { allowed }))
     }

@@ -57,7 +57,7 @@ enum Exception {
 }
 
 impl HttpProxy {
-    /// Always configured: requests may name a proxy in their meta.
+    /// Creates the component from the settings; never `None`, because requests may name a proxy in their meta.
     ///
     /// # Errors
     /// A proxy's address is not an http, https, socks5 or socks5h URL. The message does not repeat it, because it may
@@ -67,7 +67,7 @@ impl HttpProxy {
     }
 
     fn new(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let own: HttpProxySettings = settings.of();
+        let own: HttpProxySettings = settings.of()?;
         let mut no_proxy = own.no_proxy.clone();
         let from_env = |names: &[&str]| {
             let found = names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn passwords_are_neither_told_nor_stored() {
+    async fn passwords_are_neither_shown_nor_stored() {
         let mut settings = Settings::default();
         settings.change(|own: &mut HttpProxySettings| own.proxy = Some("ftp://user:secret@p".to_owned()));
         let error = HttpProxy::from_settings(&settings).unwrap_err();

@@ -59,7 +59,7 @@ pub(crate) fn is_whole(stored: &[u8]) -> bool {
     Record::from_bytes(stored).is_ok()
 }
 
-/// Remembers pages across crawls in `incremental_dir`. Not configured unless `incremental_enabled` or `delta_enabled`
+/// Remembers pages across crawls in `incremental_dir`. A crawl has it only if `incremental_enabled` or `delta_enabled`
 /// is set.
 ///
 /// With `incremental_enabled`, each request is sent with the `ETag` and `Last-Modified` of the page's last response.
@@ -157,12 +157,12 @@ fn simhash(page: &Page) -> Option<SimHash> {
 }
 
 impl Incremental {
-    /// Not configured unless `incremental_enabled` or `delta_enabled` is set.
+    /// Creates the component from the settings; `None` unless `incremental_enabled` or `delta_enabled` is set.
     ///
     /// # Errors
     /// The directory cannot be opened: another process uses it, it is damaged, or it was written by a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: IncrementalSettings = settings.of();
+        let own: IncrementalSettings = settings.of()?;
         if !own.incremental_enabled && !own.delta_enabled {
             return Ok(None);
         }

@@ -25,7 +25,7 @@ const INTERNAL: [&str; 6] = [
 ];
 
 impl MetaCopyDetection {
-    /// Always configured.
+    /// Creates the component from the settings; never `None`.
     ///
     /// # Errors
     /// None.
@@ -71,7 +71,7 @@ mod tests {
     use url::Url;
 
     #[test]
-    fn a_copied_meta_is_told_once() {
+    fn a_copied_meta_is_logged_once() {
         let settings = Settings::default();
         let detection = MetaCopyDetection::from_settings(&settings).unwrap().unwrap();
         let cx = Context::detached(settings);

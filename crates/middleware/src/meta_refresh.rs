@@ -36,13 +36,13 @@ pub struct MetaRefresh {
 const MAX_SCANNED: usize = 4 * 4_096;
 
 impl MetaRefresh {
-    /// Not configured if `metarefresh_enabled` or `redirect_enabled` is off.
+    /// Creates the component from the settings; `None` if `metarefresh_enabled` or `redirect_enabled` is off.
     ///
     /// # Errors
     /// `referrer_policy` is not a valid policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: MetaRefreshSettings = settings.of();
-        let redirect: RedirectSettings = settings.of();
+        let own: MetaRefreshSettings = settings.of()?;
+        let redirect: RedirectSettings = settings.of()?;
         if !own.metarefresh_enabled || !redirect.redirect_enabled {
             return Ok(None);
         }

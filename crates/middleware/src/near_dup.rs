@@ -37,9 +37,9 @@ pub enum OnNearDuplicate {
     /// The page is handled like others, and its matches are in its extensions.
     #[default]
     Flag,
-    /// As with `Flag`, but its links are not followed.
+    /// The page is handled as with `Flag`, but its links are not followed.
     NoFollow,
-    /// It is dropped with reason `near_duplicate`, and its links are not followed.
+    /// The page is dropped with reason `near_duplicate`, and its links are not followed.
     Skip,
 }
 
@@ -106,7 +106,7 @@ pub struct NearDuplicates {
     pub simhash: SimHash,
     /// The language within which it was compared.
     pub language: Language,
-    /// Words of its content.
+    /// Number of words of its content.
     pub words: usize,
     /// The earlier pages that it nearly equals, ordered by distance, then by age (oldest first).
     pub matches: Vec<NearDuplicate>,
@@ -117,17 +117,17 @@ pub struct NearDuplicates {
 pub struct NearDuplicate {
     /// The requested URL, before redirects.
     pub url: String,
-    /// In how many of 128 bits the fingerprints differ.
+    /// Number of the 128 bits in which the fingerprints differ.
     pub distance: u32,
 }
 
 impl NearDup {
-    /// Not configured unless `near_dup_enabled` is set.
+    /// Creates the component from the settings; `None` unless `near_dup_enabled` is set.
     ///
     /// # Errors
     /// `near_dup_distance` is above 7, or `near_dup_features` names no feature set.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: NearDupSettings = settings.of();
+        let own: NearDupSettings = settings.of()?;
         if !own.near_dup_enabled {
             return Ok(None);
         }

@@ -88,13 +88,13 @@ fn is_ours(name: &str, token: &str) -> bool {
 }
 
 impl Nofollow {
-    /// Not configured if `obey_nofollow` is off.
+    /// Creates the component from the settings; `None` if `obey_nofollow` is off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: NofollowSettings = settings.of();
-        let robots: RobotsSettings = settings.of();
+        let own: NofollowSettings = settings.of()?;
+        let robots: RobotsSettings = settings.of_or_default();
         Ok(own.obey_nofollow.then(|| Self {
             agent: robots.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),

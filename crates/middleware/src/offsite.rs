@@ -34,12 +34,12 @@ struct Inner {
 }
 
 impl Offsite {
-    /// Not configured if the settings restrict nothing.
+    /// Creates the component from the settings; `None` if the settings restrict nothing.
     ///
     /// # Errors
     /// A pattern or a host of the settings is not valid.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: OffsiteSettings = settings.of();
+        let own: OffsiteSettings = settings.of()?;
         let rules = ScopeRules::from_settings(settings)?;
         if rules.is_open() {
             return Ok(None);

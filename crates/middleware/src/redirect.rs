@@ -59,12 +59,12 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Not configured if `redirect_enabled` is off.
+    /// Creates the component from the settings; `None` if `redirect_enabled` is off.
     ///
     /// # Errors
     /// `referrer_policy` is not a valid policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: RedirectSettings = settings.of();
+        let own: RedirectSettings = settings.of()?;
         if !own.redirect_enabled {
             return Ok(None);
         }
@@ -178,7 +178,7 @@ const BODY_HEADERS: [HeaderName; 6] = [
 
 impl Follower {
     pub(crate) fn from_settings(settings: &Settings) -> Result<Self> {
-        let own: RedirectSettings = settings.of();
+        let own: RedirectSettings = settings.of()?;
         Ok(Self {
             max: own.redirect_max_times as usize,
             adjust: own.redirect_priority_adjust,

@@ -33,7 +33,7 @@ pub struct Referer {
 }
 
 impl Referer {
-    /// Always configured; with the policy `no-referrer` no header is sent.
+    /// Creates the component from the settings; never `None`: with the policy `no-referrer` no header is sent.
     ///
     /// # Errors
     /// `referrer_policy` is not a valid policy.
@@ -45,7 +45,7 @@ impl Referer {
 /// The policy of the settings.
 pub(crate) fn policy_setting(settings: &Settings) -> Result<ReferrerPolicy> {
     settings
-        .of::<RefererSettings>()
+        .of_or_default::<RefererSettings>()
         .referrer_policy
         .parse()
         .map_err(|cause| Error::usage(format!("setting referrer_policy: {cause}")))

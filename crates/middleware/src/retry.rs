@@ -48,12 +48,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Not configured if `retry_enabled` is off.
+    /// Creates the component from the settings; `None` if `retry_enabled` is off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: RetrySettings = settings.of();
+        let own: RetrySettings = settings.of()?;
         let codes = own.retry_http_codes.clone();
         let non_idempotent = own.retry_non_idempotent;
         Ok(own.retry_enabled.then_some(Self { codes, non_idempotent }))
@@ -78,7 +78,7 @@ pub fn retry_request(request: &Request, reason: &str, cx: &Context) -> Option<Re
 }
 
 fn retry_copy(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> Option<Request> {
-    let settings: RetrySettings = cx.settings().of();
+    let settings: RetrySettings = cx.settings().of_or_default();
     if request.meta_flag(meta::DONT_RETRY) {
         return None;
     }
@@ -109,7 +109,7 @@ fn retry_copy(request: &Request, reason: &str, at_least: Duration, cx: &Context)
 /// The wait before this retry. The jitter is a hash of the URL, so a crawl with the same seed waits equally long.
 fn backoff(request: &Request, cx: &Context) -> Duration {
     let settings = cx.settings();
-    let own: RetrySettings = settings.of();
+    let own: RetrySettings = settings.of_or_default();
     let doublings = i32::from(request.retries.saturating_sub(1));
     let wait = (own.retry_backoff_base * 2.0_f64.powi(doublings)).min(own.retry_backoff_max);
     let hash =

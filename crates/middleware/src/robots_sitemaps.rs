@@ -71,7 +71,7 @@ impl RobotsSitemaps {
 
     fn requests(&self, request: &Request, cx: &Context) -> Vec<Request> {
         let settings = cx.settings();
-        let own: RobotsSettings = settings.of();
+        let own: RobotsSettings = settings.of_or_default();
         if !own.robotstxt_obey {
             return SitemapFiles::robots_request(&request.url).into_iter().collect();
         }

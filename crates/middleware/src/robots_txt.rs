@@ -47,14 +47,14 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnRobotsError {
-    /// Everything is forbidden (RFC 9309, 2.3.1.4).
+    /// All paths are forbidden (RFC 9309, 2.3.1.4).
     #[default]
     Disallow,
-    /// Everything is allowed.
+    /// All paths are allowed.
     Allow,
 }
 
-/// What happens to a host that asks for a longer delay than we accept.
+/// What happens to a host whose Crawl-delay is longer than `robots_max_crawl_delay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverCap {
@@ -158,12 +158,12 @@ struct FetchedRules {
 }
 
 impl RobotsTxt {
-    /// Not configured if `robotstxt_obey` is off.
+    /// Creates the component from the settings; `None` if `robotstxt_obey` is off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: RobotsSettings = settings.of();
+        let own: RobotsSettings = settings.of()?;
         Ok(own.robotstxt_obey.then(|| {
             Self::with_fetch(
                 settings,
@@ -173,7 +173,7 @@ impl RobotsTxt {
     }
 
     fn with_fetch(settings: &Settings, fetch: Fetch) -> Self {
-        let own: RobotsSettings = settings.of();
+        let own: RobotsSettings = settings.of_or_default();
         Self(Arc::new(Inner {
             agent: own.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_line_that_decides_is_told() {
+    async fn the_line_that_decides_is_named() {
         let bench =
             bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nDisallow: /a\nAllow: /a/b\n"));
         let mut request = Request::parse("http://h/a?x").unwrap();
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_fetch_serves_all_who_wait_for_it() {
+    async fn one_fetch_serves_all_requests_that_wait_for_it() {
         let bench = Arc::new(bench(|_| {}, |request, _| file(request, 200, "")));
         let tasks: Vec<_> = (0..50)
             .map(|n| {

@@ -31,15 +31,15 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Scheme, host and port of a seed.
+    /// URLs with the scheme, host and port of a seed.
     Origin,
-    /// Host of a seed, any port and scheme.
+    /// URLs on the host of a seed, with any port and scheme.
     Host,
-    /// Registrable domain of a seed.
+    /// URLs in the registrable domain of a seed.
     Domain,
-    /// Host of a seed, and a path below the folder of the seed's path.
+    /// URLs on the host of a seed whose path is below the folder of the seed's path.
     Prefix,
-    /// Everything.
+    /// All URLs.
     #[default]
     All,
 }
@@ -118,7 +118,7 @@ impl ScopeRules {
     /// # Errors
     /// A pattern or a host of the settings is not valid; the error names it.
     pub fn from_settings(settings: &Settings) -> Result<Self> {
-        let own: OffsiteSettings = settings.of();
+        let own: OffsiteSettings = settings.of()?;
         Ok(Self {
             scope: own.scope,
             hosts: own.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,
@@ -188,7 +188,7 @@ impl ScopeRules {
         None
     }
 
-    /// As [`ScopeRules::check`], for a sitemap. A sitemap is not a page but a list of pages, so with scope `prefix`
+    /// Like [`ScopeRules::check`], for a sitemap. A sitemap is not a page but a list of pages, so with scope `prefix`
     /// only the host of a seed is compared, and `include` is ignored.
     pub fn check_sitemap(&self, url: &Url) -> Option<RejectReason> {
         let is_on_host = || {

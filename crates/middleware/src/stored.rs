@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_of_a_value_is_told() {
+    fn a_changed_byte_of_a_value_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let value = vec![b'x'; 5_000];
         store(dir.path(), &[(b"f/c", &value)]);

@@ -28,16 +28,16 @@ settings! {
     }
 }
 
-/// What a trap guard does.
+/// What a guard against traps does with a URL beyond its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guard {
-    /// Nothing.
+    /// The guard is off.
     #[default]
     Off,
-    /// Counts and logs once per reason and host.
+    /// The URL is counted, and logged once per reason and host.
     Warn,
-    /// Drops the URL.
+    /// The URL is dropped.
     Drop,
 }
 
@@ -78,12 +78,12 @@ const MAX_GROUPS: usize = 100_000;
 const MAX_MEMBERS: usize = 1_000_000;
 
 impl Traps {
-    /// Not configured if `trap_guards` is off. A limit of 0 switches its guard off.
+    /// Creates the component from the settings; `None` if `trap_guards` is off. A limit of 0 switches its guard off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: TrapsSettings = settings.of();
+        let own: TrapsSettings = settings.of()?;
         let drops = match own.trap_guards {
             Guard::Off => return Ok(None),
             Guard::Warn => false,
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_was_met_last_is_kept() {
+    fn memory_is_bounded_and_the_last_used_entries_are_kept() {
         let mut groups = Groups::new(100, 500);
         for n in 0..20_000_u64 {
             assert!(groups.admit(n, "a", 50));

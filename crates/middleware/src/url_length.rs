@@ -35,12 +35,12 @@ pub struct UrlLength {
 }
 
 impl UrlLength {
-    /// Always configured: user info is refused in any case.
+    /// Creates the component from the settings; never `None`, because user info is refused in any case.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: UrlLengthSettings = settings.of();
+        let own: UrlLengthSettings = settings.of()?;
         Ok(Some(Self {
             limit: own.urllength_limit,
             segments: own.path_max_segments,

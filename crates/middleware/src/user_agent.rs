@@ -14,7 +14,7 @@ pub struct UserAgent {
 }
 
 impl UserAgent {
-    /// Not configured if the setting is empty.
+    /// Creates the component from the settings; `None` if the setting is empty.
     ///
     /// # Errors
     /// The setting is not allowed as a header value.

@@ -9,19 +9,19 @@
 //!
 //! ```
 //! use huntsman_crawler::{Backend, Timestamp};
-//! use huntsman_output::{OutputDir, Plan, Run, State};
+//! use huntsman_output::{EarlierRun, OutputDir, Plan, Run, State};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("example.org-crawl");
 //! let seed = "https://example.org/".parse()?;
-//! if let Plan::Use(plan) = Plan::of(&path, false, Run::Crawl, Backend::Memory)? {
+//! if let Plan::Use(plan) = Plan::of(&path, EarlierRun::Continue, Run::Crawl, Backend::Memory)? {
 //!     let mut directory = plan.create(&seed, Timestamp::wall().to_rfc3339())?;
 //!     directory.begin()?;
 //!     // Here is the crawl.
 //!     directory.finish(State::Finished, "finished", 0, b"{}\n")?;
 //! }
-//! assert!(matches!(Plan::of(&path, false, Run::Crawl, Backend::Memory)?, Plan::Finished(_)));
+//! assert!(matches!(Plan::of(&path, EarlierRun::Continue, Run::Crawl, Backend::Memory)?, Plan::Finished(_)));
 //! # Ok(())
 //! # }
 //! ```
@@ -52,7 +52,7 @@ pub use directory::OutputDir;
 pub use error::Error;
 pub use found::{Found, Hold};
 pub use html_report::html_report;
-pub use plan::{Plan, Use};
+pub use plan::{EarlierRun, Plan, Use};
 pub use report::{CopyvioReport, FailedSeed, NearDupLanguage, NearDupReport, Report};
 pub use status::{Run, State, Status};
 

@@ -11,6 +11,22 @@ use crate::error::{Error, Result};
 use crate::status::{Run, State, Status};
 use crate::{OWN_FILES, OWN_FOLDERS};
 
+/// What may happen to the files of an earlier run in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlierRun {
+    /// The run continues where the earlier one ended; a finished run is left alone.
+    Continue,
+    /// They are deleted, and the run starts anew.
+    Delete,
+}
+
+impl EarlierRun {
+    /// `Delete` if a run has to start anew (`--fresh`), else `Continue`.
+    pub fn of(fresh: bool) -> Self {
+        if fresh { Self::Delete } else { Self::Continue }
+    }
+}
+
 /// What a command may do with a directory.
 #[derive(Debug)]
 pub enum Plan {
@@ -43,13 +59,12 @@ pub(super) enum Start {
 }
 
 impl Plan {
-    /// Looks at a directory; changes nothing. With `fresh`, the files of an earlier run may be deleted; otherwise its run is continued. `store`
-    /// is that of the queue.
+    /// Looks at a directory; changes nothing. `earlier` says what may happen to the files of an earlier run, and `store` keeps the queue.
     ///
     /// # Errors
     /// The path is no directory, another process is using it, it holds something that this run may not overwrite, or
     /// its run can only be continued by another command or store.
-    pub fn of(path: &Path, fresh: bool, run: Run, store: Backend) -> Result<Self> {
+    pub fn of(path: &Path, earlier: EarlierRun, run: Run, store: Backend) -> Result<Self> {
         let planned = |start, seen| Ok(Self::Use(Use { path: path.to_owned(), start, run, store, seen }));
         match fs::metadata(path) {
             Ok(meta) if !meta.is_dir() => {
@@ -62,7 +77,7 @@ impl Plan {
         if is_locked(path) {
             return Err(Error::InUse { path: path.to_owned() });
         }
-        if fresh {
+        if earlier == EarlierRun::Delete {
             return planned(Start::Cleared, Status::read(path).ok().flatten());
         }
         let Some(status) = Status::read(path)? else {

@@ -19,7 +19,7 @@ const STARTED: &str = "2026-11-21T00:00:00Z";
 
 /// Locks a directory for a crawl whose files are created next.
 fn make(path: &Path, fresh: bool, store: Backend) -> Result<OutputDir> {
-    match Plan::of(path, fresh, Run::Crawl, store)? {
+    match Plan::of(path, EarlierRun::of(fresh), Run::Crawl, store)? {
         Plan::Use(plan) => plan.create(&seed(), STARTED.to_owned()),
         Plan::Finished(status) => panic!("{status:?}"),
     }
@@ -47,7 +47,7 @@ fn names_from_hosts_stay_in_the_working_directory() {
 fn looking_makes_nothing_and_discarding_leaves_nothing() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("a/b");
-    Plan::of(&path, false, Run::Crawl, Backend::Memory).unwrap();
+    Plan::of(&path, EarlierRun::Continue, Run::Crawl, Backend::Memory).unwrap();
     assert!(!temp.path().join("a").exists());
     let dir = create(&path, false).unwrap();
     fs::write(dir.file(PAGES), "").unwrap();
@@ -71,7 +71,9 @@ fn a_finished_crawl_says_so_and_fresh_starts_anew() {
     fs::write(dir.file("notes.txt"), "mine").unwrap();
     dir.finish(State::Finished, "finished", 1, b"{}\n").unwrap();
     drop(dir);
-    let Plan::Finished(status) = Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap() else {
+    let Plan::Finished(status) =
+        Plan::of(temp.path(), EarlierRun::Continue, Run::Crawl, Backend::Memory).unwrap()
+    else {
         panic!()
     };
     assert_eq!((status.pages, status.state), (1, State::Finished));
@@ -83,9 +85,12 @@ fn a_finished_crawl_says_so_and_fresh_starts_anew() {
 fn an_interrupted_crawl_in_memory_cannot_go_on() {
     let temp = tempfile::tempdir().unwrap();
     drop(create(temp.path(), false).unwrap());
-    let failure = Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err();
+    let failure = Plan::of(temp.path(), EarlierRun::Continue, Run::Crawl, Backend::Memory).unwrap_err();
     assert!(matches!(failure, Error::QueueLost { .. }), "{failure}");
-    assert!(matches!(Plan::of(temp.path(), true, Run::Crawl, Backend::Memory), Ok(Plan::Use(_))));
+    assert!(matches!(
+        Plan::of(temp.path(), EarlierRun::Delete, Run::Crawl, Backend::Memory),
+        Ok(Plan::Use(_))
+    ));
 }
 
 #[test]
@@ -100,7 +105,7 @@ fn a_second_crawl_refuses_the_directory() {
     let temp = tempfile::tempdir().unwrap();
     let _first = create(temp.path(), false).unwrap();
     for fresh in [false, true] {
-        let failure = Plan::of(temp.path(), fresh, Run::Crawl, Backend::Memory).unwrap_err();
+        let failure = Plan::of(temp.path(), EarlierRun::of(fresh), Run::Crawl, Backend::Memory).unwrap_err();
         assert!(matches!(failure, Error::InUse { .. }), "{failure}");
     }
 }
@@ -110,7 +115,10 @@ fn files_of_unknown_origin_are_not_overwritten() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join(PAGES), "precious").unwrap();
     assert!(
-        Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err().to_string().contains(PAGES)
+        Plan::of(temp.path(), EarlierRun::Continue, Run::Crawl, Backend::Memory)
+            .unwrap_err()
+            .to_string()
+            .contains(PAGES)
     );
 }
 
@@ -119,7 +127,7 @@ fn damaged_state_is_named_and_never_started_over_silently() {
     let temp = tempfile::tempdir().unwrap();
     fs::create_dir(temp.path().join(STATE)).unwrap();
     fs::write(temp.path().join(status::STATUS), "{\"format\":").unwrap();
-    let failure = Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err();
+    let failure = Plan::of(temp.path(), EarlierRun::Continue, Run::Crawl, Backend::Memory).unwrap_err();
     assert!(matches!(failure, Error::Damaged { .. }) && failure.to_string().contains("damaged"), "{failure}");
 }
 
@@ -127,12 +135,12 @@ fn damaged_state_is_named_and_never_started_over_silently() {
 fn a_file_in_place_of_a_directory_is_refused() {
     let temp = tempfile::NamedTempFile::new().unwrap();
     assert!(
-        Plan::of(temp.path(), true, Run::Crawl, Backend::Memory)
+        Plan::of(temp.path(), EarlierRun::Delete, Run::Crawl, Backend::Memory)
             .unwrap_err()
             .to_string()
             .contains("it is a file")
     );
-    let below = Plan::of(&temp.path().join("x"), false, Run::Crawl, Backend::Memory)
+    let below = Plan::of(&temp.path().join("x"), EarlierRun::Continue, Run::Crawl, Backend::Memory)
         .and_then(|_| create(&temp.path().join("x"), false));
     assert!(below.is_err());
 }
@@ -168,7 +176,7 @@ fn files(path: &Path) -> Files {
 
 /// Checks that a command finds the right state in a directory after a kill, and then does the right thing.
 fn assert_goes_on(path: &Path, before: &Files, what: &str) {
-    let looked = |run| Plan::of(path, false, run, Backend::Redb);
+    let looked = |run| Plan::of(path, EarlierRun::Continue, run, Backend::Redb);
     let there = files(path);
     for run in [Run::Crawl, Run::Sweep, Run::Demo] {
         match looked(run) {
@@ -206,7 +214,9 @@ fn killed_at_any_step_of_making_or_clearing_the_same_command_goes_on() {
             for torn in [false, true] {
                 let (temp, before) = directory(state, Run::Crawl);
                 let path = temp.path();
-                let Plan::Use(plan) = Plan::of(path, fresh, Run::Crawl, Backend::Redb).unwrap() else {
+                let Plan::Use(plan) =
+                    Plan::of(path, EarlierRun::of(fresh), Run::Crawl, Backend::Redb).unwrap()
+                else {
                     continue;
                 };
                 let steps = plan.steps();
@@ -223,7 +233,7 @@ fn killed_at_any_step_of_making_or_clearing_the_same_command_goes_on() {
                 }
                 kills += 1;
                 let what = format!("{state:?}, fresh {fresh}, killed at step {at} of {}", steps.len());
-                let again = Plan::of(path, fresh, Run::Crawl, Backend::Redb);
+                let again = Plan::of(path, EarlierRun::of(fresh), Run::Crawl, Backend::Redb);
                 assert!(matches!(again, Ok(Plan::Use(_))), "{what}: {again:?}");
                 assert_goes_on(path, &before, &what);
                 assert_eq!(
@@ -244,7 +254,8 @@ fn killed_at_any_step_of_making_or_clearing_the_same_command_goes_on() {
 fn killed_before_the_lock_is_taken_the_same_command_starts() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("out");
-    let looks = || matches!(Plan::of(&path, false, Run::Crawl, Backend::Redb), Ok(Plan::Use(_)));
+    let looks =
+        || matches!(Plan::of(&path, EarlierRun::Continue, Run::Crawl, Backend::Redb), Ok(Plan::Use(_)));
     assert!(looks());
     fs::create_dir(&path).unwrap();
     assert!(looks());
@@ -293,7 +304,7 @@ fn another_kind_of_run_touches_nothing_that_counts() {
     ] {
         for (there, wanted) in [(Run::Sweep, Run::Crawl), (Run::Crawl, Run::Sweep), (Run::Crawl, Run::Demo)] {
             let (temp, before) = directory(Some(state), there);
-            match Plan::of(temp.path(), false, wanted, Backend::Redb) {
+            match Plan::of(temp.path(), EarlierRun::Continue, wanted, Backend::Redb) {
                 Ok(Plan::Use(plan)) => assert!(!counts && !plan.steps().is_empty(), "{state:?} {there:?}"),
                 Ok(Plan::Finished(status)) => panic!("{status:?}"),
                 Err(failure) => {
@@ -319,7 +330,7 @@ fn a_status_of_an_earlier_version_is_read_and_one_of_a_later_version_is_not() {
         );
         fs::write(temp.path().join(status::STATUS), text).unwrap();
     };
-    let look = |run| Plan::of(temp.path(), false, run, Backend::Redb);
+    let look = |run| Plan::of(temp.path(), EarlierRun::Continue, run, Backend::Redb);
     status(1, "running");
     assert!(matches!(look(Run::Crawl), Ok(Plan::Use(plan)) if plan.steps().is_empty()));
     status(1, "finished");
@@ -338,7 +349,10 @@ fn a_status_of_an_earlier_version_is_read_and_one_of_a_later_version_is_not() {
 #[test]
 fn a_directory_that_another_process_used_since_it_was_looked_at_is_refused() {
     let temp = tempfile::tempdir().unwrap();
-    let Plan::Use(plan) = Plan::of(temp.path(), false, Run::Crawl, Backend::Redb).unwrap() else { panic!() };
+    let Plan::Use(plan) = Plan::of(temp.path(), EarlierRun::Continue, Run::Crawl, Backend::Redb).unwrap()
+    else {
+        panic!()
+    };
     let mut other = make(temp.path(), false, Backend::Redb).unwrap();
     other.finish(State::Finished, "finished", 1, b"{}\n").unwrap();
     drop(other);

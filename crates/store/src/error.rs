@@ -55,19 +55,9 @@ impl StoreError {
     ///
     /// `what` names the operation, as in `writing the format file`.
     pub fn io(what: &str, error: io::Error) -> Self {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        let (kind, message) = match error.kind() {
-            StorageFull => {
-                (StoreErrorKind::Full, format!("{what}: no room is left on the disk; make room, then go on"))
-            }
-            QuotaExceeded => {
-                (StoreErrorKind::Full, format!("{what}: the disk quota is used up; make room, then go on"))
-            }
-            FileTooLarge => (
-                StoreErrorKind::Full,
-                format!("{what}: the file may not grow further; raise the limit on file sizes, then go on"),
-            ),
-            _ => (StoreErrorKind::Io, format!("{what}: {error}")),
+        let (kind, message) = match huntsman_files::no_room(&error) {
+            Some(advice) => (StoreErrorKind::Full, format!("{what}: {advice}")),
+            None => (StoreErrorKind::Io, format!("{what}: {error}")),
         };
         Self::new(kind, message).with_source(error)
     }

@@ -201,7 +201,7 @@ mod tests {
     fn checked() -> Checked {
         let mut check = Check::new("one two three", CheckOptions::compare());
         check.compare("http://a.example/", "one two three four");
-        check.exclude("http://b.example/", "b.example");
+        check.record_excluded("http://b.example/", "b.example");
         Checked::of(check.finish())
     }
 

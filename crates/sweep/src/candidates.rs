@@ -150,10 +150,11 @@ pub type FindFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<Candidate>, Can
 /// }
 /// ```
 pub trait CandidateSource: fmt::Debug + Send + Sync + 'static {
-    /// Its name in results and messages.
+    /// The name of the candidate source in results and messages.
     fn name(&self) -> &str;
 
-    /// Its part of the key of cached results: sources that give other results need other keys. Default: the name.
+    /// The candidate source's part of the key of cached results: sources that give other results need other keys.
+    /// Default: the name.
     fn key(&self) -> String {
         self.name().to_owned()
     }

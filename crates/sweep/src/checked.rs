@@ -30,7 +30,7 @@ pub struct Checked {
     pub possible_miss: bool,
     /// Queries that failed: the name of the candidate source, and the reason.
     pub errors: Vec<(Arc<str>, String)>,
-    /// How long it took.
+    /// The time that the check took.
     pub time: Duration,
     /// The time of the earlier check, if the result is from the cache.
     #[serde(skip)]
@@ -45,7 +45,7 @@ pub struct Found {
     pub evidence: Evidence,
     /// The licence that the source states.
     pub licence: Option<LicenceHint>,
-    /// Which of the two existed first.
+    /// Which of the two texts existed first.
     pub direction: Direction,
     /// Its text, if texts are kept; for a cached result, only that of the best source.
     #[serde(skip)]

@@ -67,7 +67,7 @@ impl Comparison {
         for (name, reading) in sources {
             let source = match &reading {
                 Ok(reading) => check.compare(name.clone(), reading.text.exact()).clone(),
-                Err(why) => check.fail(name.clone(), why.clone()).clone(),
+                Err(why) => check.record_failed(name.clone(), why.clone()).clone(),
             };
             let found =
                 reading.ok().map(|reading| Found::of(&prepared, subject, &reading, boilerplate, true));

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_articles_are_done_and_what_is_torn_is_told_apart() {
+    fn complete_articles_count_as_done_and_torn_ones_do_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sweep.jsonl");
         let line =

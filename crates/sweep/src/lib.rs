@@ -6,8 +6,8 @@
 //! the results to files, with a report in HTML.
 //!
 //! This crate is not the comparison (that is [`huntsman_detect::copyvio`]): it brings both texts together. It is not a
-//! command and prints nothing; `huntsman copyvio`, `huntsman sweep` and `huntsman serve` are command lines around it. It
-//! does not judge: a result says what two texts share, and a person decides what that means.
+//! command and prints nothing: `huntsman copyvio` and `huntsman sweep` are command lines around it, and `huntsman-serve`
+//! is a server around it. It does not judge: a result says what two texts share, and a person decides what that means.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -33,7 +33,7 @@ const MOST: usize = 50;
 const MOST_LANGUAGES: usize = 64;
 
 impl NearCandidates {
-    /// Looks in an index.
+    /// A candidate source that looks in this index.
     pub fn new(index: Arc<dyn NearIndex>) -> Self {
         Self(Arc::new(Inner { index, languages: OnceLock::new() }))
     }

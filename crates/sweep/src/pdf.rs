@@ -24,9 +24,9 @@ pub trait PdfText: fmt::Debug + Send + Sync {
 pub enum PdfError {
     /// The reader could not be started.
     NotStarted(String),
-    /// It was not done in time.
+    /// The reader did not finish in time.
     Late(Duration),
-    /// It gave up: the file is damaged, encrypted, or asks for more memory than it may have.
+    /// The reader gave up: the file is damaged, encrypted, or asks for more memory than it may have.
     Failed,
     /// The file has no text, as with scanned pages.
     NoText,

@@ -20,7 +20,7 @@ pub struct Reading {
     pub addresses: Addresses,
     /// The licence that it states.
     pub licence: Option<LicenceHint>,
-    /// When it was published and last changed, as it states.
+    /// The dates of publication and of the last change that the page states.
     pub dates: Dates,
 }
 
@@ -95,7 +95,7 @@ pub fn external_links(page: &Page) -> Vec<String> {
     links_to_others(page.url(), links)
 }
 
-/// Those of these URLs that are on other sites than a page.
+/// The URLs of `links` that are on other sites than a page.
 pub fn links_to_others(page: &Url, links: impl IntoIterator<Item = Url>) -> Vec<String> {
     // IP addresses and names without a registrable domain are compared with their ports.
     let site = |url: &Url| match registrable_domain(url) {

@@ -66,7 +66,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(3_600);
 const MAX_URL_BYTES: usize = 8_192;
 
 impl SearchEngine {
-    /// Queries an engine over HTTP, with the proxy, the user agent and the TLS options of the settings.
+    /// A candidate source that queries an engine over HTTP, with the proxy, the user agent and the TLS options of the
+    /// settings.
     ///
     /// # Errors
     /// A setting for the network cannot be understood.
@@ -83,7 +84,7 @@ impl SearchEngine {
 }
 
 impl<D: Downloader> SearchEngine<D> {
-    /// Queries an engine through a given downloader, as tests do.
+    /// A candidate source that queries an engine through a given downloader, as tests do.
     pub fn with_downloader(engine: Engine, downloader: D) -> Self {
         let plain = Self {
             engine,

@@ -107,10 +107,10 @@ impl<'p> Sources<'p> {
                 continue;
             }
             match status {
-                Some(SourceStatus::Excluded(why)) => check.exclude(name, why),
-                Some(SourceStatus::Skipped) => check.skip(name),
-                Some(SourceStatus::Failed(why)) => check.fail(name, why),
-                Some(SourceStatus::Late | SourceStatus::Compared) | None => check.late(name),
+                Some(SourceStatus::Excluded(why)) => check.record_excluded(name, why),
+                Some(SourceStatus::Skipped) => check.record_skipped(name),
+                Some(SourceStatus::Failed(why)) => check.record_failed(name, why),
+                Some(SourceStatus::Late | SourceStatus::Compared) | None => check.record_late(name),
             };
         }
         self.found_by

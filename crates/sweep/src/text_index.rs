@@ -86,17 +86,17 @@ const MAX_AGE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TextIndexError {
-    /// There is no index.
+    /// There is no index in the directory.
     Missing(PathBuf),
     /// The directory contains something else.
     NotAnIndex(PathBuf),
-    /// Another process adds pages to it.
+    /// Another process adds pages to the index.
     Locked(PathBuf),
-    /// It was written by a version with another format.
+    /// The index was written by a version with another format.
     Version(PathBuf),
-    /// It is open for reading only.
+    /// The index is open for reading only.
     ReadOnly,
-    /// The disk fails.
+    /// A file of the index could not be read or written.
     Io {
         /// The file or directory.
         path: PathBuf,

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_wants_to_close_is_told_so() {
+    fn a_request_to_close_is_answered_with_close() {
         let (parts, after) = Answer::text("x").into_wire(&Method::GET, true);
         assert_eq!(after, After::Close);
         let Part::Bytes(bytes) = &parts[0] else { panic!("one part") };

@@ -30,6 +30,8 @@
 //! Without its default feature `kit`, the crate contains only [`sites::Harbour`] and [`sites::Uniform`], which the
 //! command `huntsman` serves as well.
 //!
+//! The kit is for tests: it is not a server for programs, and its downloaders fetch nothing from the web.
+//!
 //! All servers listen only on loopback addresses and on free ports, and limit every response in time and size.
 
 #[cfg(feature = "kit")]

@@ -1,5 +1,8 @@
 //! Times as text.
 
+/// Days from 0000-03-01 to 1970-01-01.
+const DAYS_BEFORE_1970: u64 = 719_468;
+
 /// A time as RFC 3339 in UTC with milliseconds, such as `2026-11-21T09:30:00.250Z`. `micros` counts microseconds since
 /// 1970 began; what is less than a millisecond is cut off.
 ///
@@ -13,7 +16,6 @@ pub fn rfc3339(micros: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Counts years in 400-year cycles that begin in March, so that a leap day is the last day of its year.
     const DAYS_PER_CYCLE: u64 = 146_097;
-    const DAYS_BEFORE_1970: u64 = 719_468; // days since 0000-03-01
     let shifted = days + DAYS_BEFORE_1970;
     let (cycle, day) = (shifted / DAYS_PER_CYCLE, shifted % DAYS_PER_CYCLE);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -30,6 +32,32 @@ pub fn rfc3339(micros: u64) -> String {
     )
 }
 
+/// Reads a time as [`rfc3339`] writes it, in microseconds since 1970 began. `None` if the text has another form, such as
+/// another time zone, or if no such time exists.
+///
+/// ```
+/// use huntsman_text::time::parse_rfc3339;
+///
+/// assert_eq!(parse_rfc3339("2023-11-14T22:13:20.250Z"), Some(1_700_000_000_250_000));
+/// assert_eq!(parse_rfc3339("2023-11-14"), None);
+/// ```
+pub fn parse_rfc3339(text: &str) -> Option<u64> {
+    let number = |range: std::ops::Range<usize>| {
+        let digits = text.get(range)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok())?
+    };
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    let millis = number(20..23)?;
+    // Years that begin in March, so that the leap day is the last day of its year.
+    let (shifted, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + (153 * month + 2) / 5 + day;
+    let days = days.checked_sub(DAYS_BEFORE_1970 + 1)?;
+    let micros = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + millis * 1_000;
+    // A text with a value out of range, or with other signs between the numbers, is not what this time is written as.
+    (rfc3339(micros) == text).then_some(micros)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +71,27 @@ mod tests {
         assert_eq!(rfc3339(1_700_000_000_250_000), "2023-11-14T22:13:20.250Z");
         assert_eq!(rfc3339(4_102_444_799_999_999), "2099-12-31T23:59:59.999Z");
         assert_eq!(rfc3339(u64::MAX), "586524-01-19T08:01:49.551Z", "no overflow");
+    }
+
+    #[test]
+    fn times_are_read_as_they_were_written_and_nothing_else_is() {
+        for millis in [0, 951_782_400_007, 951_827_696_123, 1_795_000_000_250, 4_102_444_799_999] {
+            assert_eq!(parse_rfc3339(&rfc3339(millis * 1_000)), Some(millis * 1_000));
+        }
+        for text in [
+            "yesterday",
+            "",
+            "1969-12-31T23:59:59.999Z",
+            "2026-02-29T00:00:00.000Z",
+            "2026-13-01T00:00:00.000Z",
+            "2026-11-00T00:00:00.000Z",
+            "2026-11-21T24:00:00.000Z",
+            "2026-11-21 09:30:00.250Z",
+            "2026-11-21T09:30:00.250+01:00",
+            "2026-11-21T09:30:00Z",
+            "+026-11-21T09:30:00.250Z",
+        ] {
+            assert_eq!(parse_rfc3339(text), None, "{text}");
+        }
     }
 }

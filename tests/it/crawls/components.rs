@@ -37,7 +37,7 @@ struct Quota {
 
 impl Quota {
     fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let limit = settings.of::<QuotaSettings>().quota_links;
+        let limit = settings.of::<QuotaSettings>()?.quota_links;
         Ok((limit > 0).then(|| Self { limit, ..Self::default() }))
     }
 }

@@ -75,7 +75,7 @@ impl CandidateSource for Engine {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_domain_is_asked_twice_at_once_whoever_checks() {
+async fn no_domain_has_two_requests_at_once_even_from_several_checks() {
     // Sources of eight domains, each with two hosts, requested by twelve checks at once.
     let url = |n: usize| format!("http://{}.site{}.example/{n}", ["a", "b"][n % 2], n % 8);
     let web = ScriptedDownloader::new()
@@ -197,7 +197,7 @@ async fn a_result_is_used_again_while_its_best_source_says_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_result_with_skipped_sources_is_no_answer_to_who_wants_all() {
+async fn a_cached_result_with_skipped_sources_is_not_used_for_a_check_of_all() {
     let web = ScriptedDownloader::new()
         .otherwise(|_, _| Reply::html(words(0, 300)))
         .latency(Duration::from_millis(50));
@@ -215,7 +215,7 @@ async fn a_result_with_skipped_sources_is_no_answer_to_who_wants_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_known_of_a_source_is_told_and_an_article_is_no_source_of_itself() {
+async fn the_age_and_licence_of_a_source_are_reported_and_an_article_is_no_source_of_itself() {
     let page = format!(
         "<meta property='article:published_time' content='2020-05-01T10:00:00Z'>\
          <link rel=license href='https://creativecommons.org/licenses/by-sa/4.0/'><p>{}",

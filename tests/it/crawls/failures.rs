@@ -9,7 +9,7 @@ use huntsman_testkit::{Reply, ScriptedDownloader};
 use super::support::{Log, links, quick, tree};
 
 #[tokio::test(start_paused = true)]
-async fn retries_wait_in_the_frontier_and_hold_nobody_up() {
+async fn retries_wait_in_the_frontier_and_delay_no_other() {
     let mut seeds = vec!["http://a.test/flaky".to_owned()];
     seeds.extend((0..20).map(|n| format!("http://a.test/{n}")));
     let web = ScriptedDownloader::new()

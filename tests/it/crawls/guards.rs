@@ -53,7 +53,7 @@ async fn what_a_guard_cuts_is_a_line_of_the_report() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redirect_and_a_retry_keep_who_chose_the_request() {
+async fn redirects_and_retries_keep_the_origin_of_the_request() {
     const TRAP: &str = "http://a.test/x/1/x/2/x/3/x";
     let web = || {
         ScriptedDownloader::new()

@@ -129,7 +129,7 @@ async fn a_start_source_without_any_url_is_a_start_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_of_a_callback_keeps_what_it_gave_and_is_told() {
+async fn an_error_of_a_callback_keeps_its_output_and_is_reported() {
     let web = ScriptedDownloader::pages(tree("a.test", 7));
     let spider = spider_fn(["http://a.test/0"], |page: &Page, out: &mut Output<String>| {
         out.item(page.url().path().to_owned());

@@ -76,7 +76,7 @@ async fn items_that_pipelines_lose_are_lines_of_the_report() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_nobody_knows_is_an_error() {
+async fn an_unknown_label_is_an_error() {
     let web = ScriptedDownloader::pages(tree("a.test", 3));
     let spider = spider_fn(["http://a.test/0"], |page: &Page, out: &mut Output<String>| {
         for link in page.links() {
@@ -128,7 +128,7 @@ impl Spider for Asked {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_is_told_the_kind_the_status_and_the_answer() {
+async fn failed_gets_the_kind_the_status_and_the_response() {
     let web = ScriptedDownloader::new()
         .respond("http://a.test/dns", Reply::error(FetchErrorKind::Dns))
         .respond("http://a.test/reset", Reply::error(FetchErrorKind::Reset))

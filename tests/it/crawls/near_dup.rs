@@ -96,7 +96,7 @@ impl Records {
 }
 
 /// Every pair within k bits in one language is reported with one of the two pages, and nothing else is reported.
-fn assert_each_pair_is_told_once(records: &[Record], k: u32) -> usize {
+fn assert_each_pair_is_reported_once(records: &[Record], k: u32) -> usize {
     let mut pairs = 0;
     let hash = |record: &Record| record.hash.parse::<SimHash>().unwrap();
     for (at, one) in records.iter().enumerate() {
@@ -125,7 +125,7 @@ async fn pages_that_nearly_equal_an_earlier_one_are_flagged_as_comparing_all_fin
     let report = builder.run().await.unwrap();
     let records = records.get();
     assert_eq!((records.len(), report.pages as usize), (PAGES, PAGES), "404 answers are no pages");
-    let pairs = assert_each_pair_is_told_once(&records, 7);
+    let pairs = assert_each_pair_is_reported_once(&records, 7);
     // Pairs whose pages have the same language: of twelve pages in a row, two of the four pairs.
     assert_eq!(pairs, PAGES / 6);
     assert_eq!(report.stat("near_dup/flagged") as usize, pairs);
@@ -231,7 +231,7 @@ async fn a_crawl_that_goes_on_tells_each_pair_once_over_all_its_runs() {
         all.extend(records.get());
     }
     assert_eq!(all.len(), PAGES);
-    assert_eq!(assert_each_pair_is_told_once(&all, 7), PAGES / 6);
+    assert_eq!(assert_each_pair_is_reported_once(&all, 7), PAGES / 6);
 }
 
 #[tokio::test(start_paused = true)]
@@ -270,7 +270,7 @@ async fn a_page_that_is_fetched_again_keeps_its_place_until_its_text_changes() {
 }
 
 #[tokio::test]
-async fn wrong_settings_are_told_before_anything_is_fetched() {
+async fn wrong_settings_are_errors_before_anything_is_fetched() {
     for (name, value, said) in [
         ("near_dup_distance", serde_json::json!(8), "at most 7"),
         ("near_dup_features", serde_json::json!("trigrams"), "words-log, char5, words3, words-tf"),

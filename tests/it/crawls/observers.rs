@@ -119,7 +119,7 @@ async fn an_observer_may_stop_a_download_on_its_headers_or_its_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_queue_is_told_each_time_it_becomes_so() {
+async fn observers_get_an_event_each_time_the_queue_becomes_empty() {
     let web = ScriptedDownloader::pages(tree("a.test", 7));
     let empty = Arc::new(Mutex::new(0));
     let times = Arc::clone(&empty);
@@ -137,7 +137,7 @@ async fn an_empty_queue_is_told_each_time_it_becomes_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_files_of_a_feed_are_told_when_they_close_before_the_spider_does() {
+async fn the_files_of_a_feed_are_reported_when_they_close_before_the_spider_does() {
     let folder = tempfile::tempdir().unwrap();
     let web = ScriptedDownloader::pages(tree("a.test", 5));
     let told = Arc::new(Mutex::new(Vec::new()));

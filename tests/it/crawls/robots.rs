@@ -117,7 +117,7 @@ async fn a_forbidden_page_is_recorded_with_its_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sitemaps_of_robots_txt_are_told_to_observers() {
+async fn observers_get_the_sitemaps_of_robots_txt() {
     let web = ScriptedDownloader::pages([("http://a.test/", "x")]).respond(
         "http://a.test/robots.txt",
         Reply::text("Sitemap: /map.xml\nSitemap: http://b.test/all.xml"),

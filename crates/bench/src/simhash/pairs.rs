@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pair_is_told_by_its_line() {
+    fn a_line_that_is_no_pair_is_reported_by_its_number() {
         let good = "{\"a\": \"\", \"b\": \"\"}\n".repeat(70);
         for (wrong, says) in [
             ("{\"a\": \"one\"}", "missing field `b`"),

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_in_words() {
+    fn kinds_are_named_in_words() {
         assert_eq!(about("kwords", 1.0), "1 word replaced");
         assert_eq!(about("kwords", 5.0), "5 words replaced");
         assert_eq!(about("typo", 0.002), "a typo in 0.2 % of the words");

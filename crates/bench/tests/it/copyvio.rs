@@ -69,7 +69,7 @@ fn the_speed_is_that_of_the_texts_that_are_named() {
 }
 
 #[test]
-fn tables_are_for_people_or_in_markdown_and_what_cannot_be_measured_is_told() {
+fn tables_are_for_people_or_in_markdown_and_an_impossible_measurement_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["copyvio", "--only", "synthetic", "--pairs", "1"];
     let said = run(huntsman_bench(dir.path()).args(args).arg("--markdown"));

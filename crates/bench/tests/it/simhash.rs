@@ -115,7 +115,7 @@ fn pairs_of_a_file_are_judged_by_their_kinds() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_told_before_it_begins() {
+fn a_measurement_that_is_impossible_is_refused_before_it_begins() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("bad.jsonl"), "{\"a\": \"x\", \"b\": \"y\"}\n{\"a\": 1}\n").unwrap();
     refused(&bench(dir.path(), &["--pairs", "bad.jsonl"]), "bad.jsonl:2: ");

@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
-use crate::output::{Plan, Run};
+use crate::output::{EarlierRun, Plan, Run};
 use crate::process::{BUILD, cpu_seconds, program};
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
@@ -176,7 +176,8 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
     let seeds = StartUrls::of(&[format!("http://127.0.0.1:{port}{}", Uniform::path(0))], None)?;
-    let Plan::Use(plan) = Plan::of(temporary.path(), false, Run::Crawl, Backend::Memory)? else {
+    let Plan::Use(plan) = Plan::of(temporary.path(), EarlierRun::Continue, Run::Crawl, Backend::Memory)?
+    else {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;

@@ -51,17 +51,36 @@ fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredResponse) -> bool
     })
 }
 
-fn tell_damaged(damaged: u64) {
+/// Calls `visit` with the responses that match, until it fails. Returns the number of damaged ones.
+fn for_each(
+    cache: &HttpCacheDirectory,
+    matches: impl Fn(&StoredResponse) -> bool,
+    mut visit: impl FnMut(&StoredResponse) -> io::Result<()>,
+) -> Outcome<u64> {
+    let (mut damaged, mut result) = (0, Ok(()));
+    cache.each(|response| {
+        match response {
+            None => damaged += 1,
+            Some(response) if matches(&response) => result = visit(&response),
+            Some(_) => {}
+        }
+        result.is_ok()
+    })?;
+    result?;
+    Ok(damaged)
+}
+
+fn warn_of_damaged(damaged: u64) {
     if damaged > 0 {
         warn(&format!(
             "{} cannot be read; a crawl fetches and stores them again",
-            counted(damaged, "damaged answer")
+            counted(damaged, "damaged response")
         ));
     }
 }
 
-fn told(usage: CacheUsage) -> String {
-    format!("{}, {}", counted(usage.responses, "answer"), human_bytes(usage.bytes))
+fn summary(usage: CacheUsage) -> String {
+    format!("{}, {}", counted(usage.responses, "response"), human_bytes(usage.bytes))
 }
 
 fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
@@ -69,30 +88,22 @@ fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
     let cache = read(dir)?;
     let style = Style::stdout();
     let mut out = BufWriter::new(io::stdout().lock());
-    let (mut shown, mut damaged, mut result) = (CacheUsage::default(), 0, Ok(()));
-    cache.each(|response| {
-        let Some(response) = response else {
-            damaged += 1;
-            return true;
-        };
-        if !matches(&response) {
-            return true;
-        }
+    let mut shown = CacheUsage::default();
+    let damaged = for_each(&cache, matches, |response| {
         shown.responses += 1;
         shown.bytes += response.stored_bytes();
-        result = if as_json {
-            writeln!(out, "{}", escape_json(&json_of(&response).to_string()))
+        if as_json {
+            writeln!(out, "{}", escape_json(&json_of(response).to_string()))
         } else {
-            out.write_all(line_of(&response, style).as_bytes())
-        };
-        result.is_ok()
+            out.write_all(line_of(response, style).as_bytes())
+        }
     })?;
-    result?;
     out.flush()?;
     let all = cache.usage()?;
-    let of_all = if shown.responses == all.responses { String::new() } else { format!(" of {}", told(all)) };
-    say(&format!("{}{of_all}", told(shown)));
-    tell_damaged(damaged);
+    let of_all =
+        if shown.responses == all.responses { String::new() } else { format!(" of {}", summary(all)) };
+    say(&format!("{}{of_all}", summary(shown)));
+    warn_of_damaged(damaged);
     Ok(Exit::Done)
 }
 
@@ -155,7 +166,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
     let Some(response) = found.get(at) else {
         let there = match found.len() {
             0 => String::new(),
-            number => format!("; there are {number} answers for it"),
+            number => format!("; there are {number} responses for it"),
         };
         return Err(Failure::crawl(format!(
             "{} is not stored in {}{there}",
@@ -164,7 +175,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
         )));
     };
     if found.len() > 1 {
-        say(&format!("{} of {} answers, newest first; --variant N chooses:", args.variant, found.len()));
+        say(&format!("{} of {} responses, newest first; --variant N chooses:", args.variant, found.len()));
         found.iter().for_each(|response| say(line_of(response, Style::stderr()).trim_end()));
     }
     let output = if args.headers { headers_of(response) } else { body_of(response, args.raw)? };
@@ -191,9 +202,9 @@ fn headers_of(response: &StoredResponse) -> Vec<u8> {
     out
 }
 
-fn body_of(response: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
+fn body_of(response: &StoredResponse, is_raw: bool) -> Outcome<Vec<u8>> {
     let body = response.body()?;
-    if as_it_came {
+    if is_raw {
         return Ok(body.into());
     }
     // The body comes from a server, so it may unpack to any size.
@@ -201,9 +212,9 @@ fn body_of(response: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
     match decode_body(response.headers(), &body, limits) {
         Ok(Some(decoded)) if !decoded.unknown => Ok(decoded.body.into()),
         Ok(_) => Ok(body.into()),
-        Err(error) => {
-            Err(Failure::crawl(format!("the body cannot be decoded: {error}; --raw prints it as it came")))
-        }
+        Err(error) => Err(Failure::crawl(format!(
+            "the body cannot be decoded: {error}; --raw prints it as it was received"
+        ))),
     }
 }
 
@@ -228,7 +239,7 @@ fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
             escape(&dir.to_string_lossy())
         ))),
         _ => {
-            say(&format!("removed {}; {} left", told(removed), told(left)));
+            say(&format!("removed {}; {} left", summary(removed), summary(left)));
             Ok(Exit::Done)
         }
     }
@@ -270,33 +281,23 @@ fn export<W: Write>(
     let mut warc = WarcWriter::new(out);
     let software = concat!("huntsman/", env!("CARGO_PKG_VERSION"));
     warc.info(name, Timestamp::wall(), &[("software", software), ("format", "WARC File Format 1.1")])?;
-    let (mut written, mut others, mut damaged, mut result) = (0u64, 0u64, 0u64, Ok(()));
-    cache.each(|response| {
-        let Some(response) = response else {
-            damaged += 1;
-            return true;
+    let (mut written, mut others, mut unreadable) = (0u64, 0u64, 0u64);
+    let damaged = for_each(cache, matches, |response| {
+        let Ok(body) = response.body() else {
+            unreadable += 1;
+            return Ok(());
         };
-        if !matches(&response) {
-            return true;
-        }
-        match response.body() {
-            Err(_) => damaged += 1,
-            Ok(body) => match warc.response(&response, &body) {
-                Ok(true) => written += 1,
-                Ok(false) => others += 1,
-                Err(error) => result = Err(error),
-            },
-        }
-        result.is_ok()
+        let count = if warc.response(response, &body)? { &mut written } else { &mut others };
+        *count += 1;
+        Ok(())
     })?;
-    result?;
     let out = warc.finish()?;
     let left_out = if others == 0 {
         String::new()
     } else {
-        format!("; {} to other methods than GET left out", counted(others, "answer"))
+        format!("; {} to other methods than GET left out", counted(others, "response"))
     };
     say(&format!("wrote {}{left_out}", counted(written, "response")));
-    tell_damaged(damaged);
+    warn_of_damaged(damaged + unreadable);
     Ok(out)
 }

@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, CompletedCrawl, Job, Sink};
 use crate::logging;
 use crate::metrics;
-use crate::output::{self, Plan, Run};
+use crate::output::{self, EarlierRun, Plan, Run};
 use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
@@ -73,7 +73,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, run));
     let plan = match to_stdout {
         true => None,
-        false => match Plan::of(&path, args.output.fresh, run, store)? {
+        false => match Plan::of(&path, EarlierRun::of(args.output.fresh), run, store)? {
             Plan::Finished(status) => {
                 say(&finished(&path, &status));
                 return Ok(None);

@@ -19,7 +19,7 @@ use crate::directory::finished;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
-use crate::output::{self, HTML_REPORT, Plan, Run};
+use crate::output::{self, EarlierRun, HTML_REPORT, Plan, Run};
 use crate::progress::Screen;
 use crate::render::{Style, escape};
 use crate::server::{Limits, serve_pages};
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         Some(path) => path.clone(),
         None => temporary_directory()?,
     };
-    let plan = match Plan::of(&path, args.fresh, Run::Demo, Backend::Memory)? {
+    let plan = match Plan::of(&path, EarlierRun::of(args.fresh), Run::Demo, Backend::Memory)? {
         Plan::Use(plan) => plan,
         Plan::Finished(status) => {
             writeln!(io::stdout(), "{}", finished(&path, &status))?;

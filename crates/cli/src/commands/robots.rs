@@ -74,7 +74,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let settings = &config.settings;
-    let agent = args.agent.clone().or_else(|| settings.of::<RobotsSettings>().robotstxt_user_agent);
+    let agent = args.agent.clone().or(settings.of::<RobotsSettings>()?.robotstxt_user_agent);
     let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
     let (source, own_path) = read(&args.source, config).await?;
     let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });

@@ -1,8 +1,9 @@
 //! `huntsman serve`.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use huntsman::serve::checks::{Access, AccessError, Service};
 use huntsman::signals::Signals;
 use huntsman::sweep::Workspace;
 use huntsman::sweep::service::{ArticleReader, Checker, Wikis};
@@ -15,7 +16,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
 use crate::render::say;
-use crate::serve::{Gate, ServeArgs, Service, Telemetry, routes};
+use crate::serve::ServeArgs;
 use crate::server::{Limits, serve};
 
 /// Time limit for reading an article.
@@ -36,22 +37,21 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     // Without given addresses, the source `given` can find nothing.
     sources.retain(|source| source.name() != "given" || !args.candidates.source.is_empty());
 
-    let gate = Gate::new(args.listen, token)?;
+    let access = access(args.listen, token)?;
     let failed = |error| Failure::usage(format!("--listen {}: {error}", args.listen));
     let listener = TcpListener::bind(args.listen).await.map_err(failed)?;
     let address = listener.local_addr()?;
 
-    let telemetry = Arc::<Telemetry>::default();
     let layers = config.layers.clone();
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
     let reader = ArticleReader::start(pdf_reader(), ARTICLE_TIME, |crawler| crawler.layers(config.layers))?;
     let most = usize::try_from(args.max_checks).unwrap_or(usize::MAX).min(1_000);
     let checker = Checker::new(workspace, reader, plan, sources, most);
-    let service = Service { gate, checker, wikis: Arc::new(wikis), telemetry };
+    let routes = Service::new(access, checker, wikis).routes();
 
     say(&format!("serving on http://{address}/ (Ctrl-C ends it)"));
     let (stop, stopped) = watch::channel(false);
-    let mut serving = tokio::spawn(serve(listener, routes(service), Limits::default(), stopped));
+    let mut serving = tokio::spawn(serve(listener, routes, Limits::default(), stopped));
     tokio::select! {
         ended = &mut serving => {
             return Err(Failure::crawl(format!("the server ended by itself: {ended:?}")));
@@ -65,4 +65,17 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
         () = signals.next() => {}
     }
     Ok(Exit::Interrupted)
+}
+
+/// Access control with errors that name the flags.
+fn access(address: SocketAddr, token: Option<String>) -> Outcome<Access> {
+    Access::new(address, token).map_err(|error| {
+        Failure::usage(match error {
+            AccessError::NoToken(address) => format!(
+                "--listen {address}: other machines could use this; add --token TOKEN (or HUNTSMAN_TOKEN), or use 127.0.0.1:{}",
+                address.port()
+            ),
+            AccessError::BadToken => "--token: use letters, digits and signs, without blanks".to_owned(),
+        })
+    })
 }

@@ -110,7 +110,7 @@ fn the_cache_is_listed_with_patterns_and_as_json() {
     let said = cache(dir.path(), &["ls", "cache"]);
     assert_eq!(said.stdout.lines().count(), 5);
     assert!(said.stdout.contains("  302  ") && said.stdout.contains("34.0 kB  GET   "), "{}", said.stdout);
-    assert!(said.stderr.starts_with("5 answers, "), "{}", said.stderr);
+    assert!(said.stderr.starts_with("5 responses, "), "{}", said.stderr);
     assert_eq!(cache(dir.path(), &["ls", "cache", "re:("]).code, Some(2));
 }
 
@@ -143,7 +143,7 @@ fn answers_are_removed_and_fetched_again() {
     let site = cached(dir.path());
     let url = site.url("/a").to_string();
     let said = cache(dir.path(), &["rm", "cache", &url]);
-    assert!(said.code == Some(0) && said.stderr.starts_with("removed 1 answer, "), "{said:?}");
+    assert!(said.code == Some(0) && said.stderr.starts_with("removed 1 response, "), "{said:?}");
     assert_eq!(cache(dir.path(), &["rm", "cache", &url]).code, Some(1), "it is gone");
     let asked = site.count("/a");
     let mut again = crawl(dir.path(), &site);
@@ -151,11 +151,11 @@ fn answers_are_removed_and_fetched_again() {
     assert_eq!(run(&mut again).code, Some(0));
     assert_eq!((site.count("/a"), site.count("/large")), (asked + 1, 1));
     assert!(
-        cache(dir.path(), &["rm", "cache", "--older-than", "1h"]).stderr.starts_with("removed 0 answers")
+        cache(dir.path(), &["rm", "cache", "--older-than", "1h"]).stderr.starts_with("removed 0 responses")
     );
     assert_eq!(listed(dir.path(), &[]).len(), 5);
     assert!(
-        cache(dir.path(), &["rm", "cache", "--older-than", "0"]).stderr.contains("; 0 answers, 0 B left")
+        cache(dir.path(), &["rm", "cache", "--older-than", "0"]).stderr.contains("; 0 responses, 0 B left")
     );
     assert_eq!(cache(dir.path(), &["rm", "cache", "--all"]).code, Some(0));
     for wrong in [

@@ -31,7 +31,7 @@ fn on(site: &RunningSite, command: &str, args: &[&str]) -> Command {
 }
 
 #[test]
-fn fetch_prints_the_body_as_it_came() {
+fn fetch_prints_the_body_as_it_was_received() {
     let site = pages().start_blocking();
     let said = run(&mut on(&site, "fetch", &[site.url("/").as_str()]));
     assert_eq!(said.code, Some(0), "{said:?}");

@@ -197,7 +197,7 @@ fn the_page_shows_both_texts_with_marks_that_lead_to_each_other_and_no_script() 
 }
 
 #[test]
-fn what_cannot_be_compared_is_told() {
+fn unusable_input_of_a_comparison_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), words(0, 60)).unwrap();
     for (args, code, word) in [
@@ -336,7 +336,7 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
 }
 
 #[test]
-fn mirrors_of_the_wiki_of_an_article_are_told_by_their_links_and_excluded() {
+fn mirrors_of_the_wiki_of_an_article_are_recognised_by_their_links_and_excluded() {
     let dir = tempfile::tempdir().unwrap();
     let text = words(0, 300);
     // Sources and wiki are one site here, with two names.
@@ -371,7 +371,7 @@ fn mirrors_of_the_wiki_of_an_article_are_told_by_their_links_and_excluded() {
 }
 
 #[test]
-fn a_kept_result_asks_the_best_source_only() {
+fn a_cached_result_fetches_only_the_best_source() {
     let (dir, site) = (tempfile::tempdir().unwrap(), sources());
     fs::write(dir.path().join("a.txt"), words(0, 300)).unwrap();
     let urls = ["/other", "/copy"].map(|path| site.url(path).to_string());
@@ -392,7 +392,7 @@ fn a_kept_result_asks_the_best_source_only() {
 }
 
 #[test]
-fn among_many_texts_every_pair_with_a_long_run_is_told_and_no_other() {
+fn among_many_texts_exactly_the_pairs_with_a_long_run_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("essays");
     fs::create_dir(&folder).unwrap();

@@ -147,7 +147,7 @@ fn a_crawl_that_is_killed_and_goes_on_has_all_its_pages_in_the_index() {
 
 #[cfg(feature = "text-index")]
 #[test]
-fn what_is_no_index_is_told_before_anything_is_done() {
+fn a_directory_that_is_no_index_is_refused_before_any_work() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site(0));
     fs::create_dir(dir.path().join("photos")).unwrap();
     fs::write(dir.path().join("photos/1.jpg"), "JPEG").unwrap();
@@ -291,7 +291,7 @@ fn trouble_of_a_search_engine_is_a_warning_and_the_check_goes_on() {
 }
 
 #[test]
-fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_told() {
+fn a_missing_key_is_named_and_a_given_one_is_never_shown() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), words(0, 100)).unwrap();
     for (engine, set, missing) in [

@@ -281,7 +281,7 @@ fn a_seed_that_cannot_be_fetched_fails_the_run_and_the_others_go_on() {
 }
 
 #[test]
-fn what_a_guard_cuts_is_told_in_the_summary_and_in_the_report() {
+fn links_that_a_guard_cuts_are_counted_in_the_summary_and_the_report() {
     let mut site = Site::builder().page("/", "<a href='/1'>x</a>");
     for page in 1..25 {
         site = site.page(&format!("/{page}"), format!("<a href='/{}'>x</a>", page + 1));
@@ -315,7 +315,7 @@ fn files_below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_password_in_a_refused_address_is_told_and_written_nowhere() {
+fn a_password_in_a_refused_address_is_shown_and_written_nowhere() {
     let site = Site::builder();
     let site = site
         .page("/", "<a href='http://link:SECRET@other.example/'>l</a> <a href='/moved'>m</a>")
@@ -365,7 +365,7 @@ fn a_password_in_a_refused_address_is_told_and_written_nowhere() {
 }
 
 #[test]
-fn robots_txt_is_obeyed_unless_told_otherwise() {
+fn robots_txt_is_obeyed_unless_a_flag_says_otherwise() {
     let build = || {
         let site = Site::builder().robots("User-agent: *\nDisallow: /secret\n");
         site.page("/", "<a href='/secret'>s</a>").page("/secret", "s").start_blocking()

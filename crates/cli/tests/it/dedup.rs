@@ -268,7 +268,7 @@ fn a_torn_last_flag_is_cut_off_and_written_again() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_by_its_line_and_costs_nothing_else() {
+fn an_unreadable_record_is_reported_by_its_line_and_costs_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let good = |id: u32| format!("{{\"id\":{id},\"lang\":\"en\",\"text\":\"one two three\"}}\n").into_bytes();
@@ -450,7 +450,7 @@ fn packed_files_folders_lists_and_stdin_are_read() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_done() {
+fn mistakes_are_reported_before_any_work() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     write(&path.join("day.jsonl"), &clusters(&mut StdRng::seed_from_u64(1), 10));
@@ -578,7 +578,7 @@ fn a_run_tells_its_metrics_and_holds_its_index() {
 }
 
 #[test]
-fn a_redis_that_goes_away_is_told_and_the_run_goes_on_later() {
+fn a_lost_redis_server_is_reported_and_the_run_can_be_continued() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let documents = clusters(&mut StdRng::seed_from_u64(4), 3_000);
@@ -605,7 +605,7 @@ fn a_redis_that_goes_away_is_told_and_the_run_goes_on_later() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_that_is_full_is_told_and_the_run_goes_on_later() {
+fn a_full_disk_is_reported_and_the_run_can_be_continued() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let documents = clusters(&mut StdRng::seed_from_u64(5), 4_000);
@@ -644,7 +644,7 @@ fn an_interrupt_finishes_what_was_read() {
 }
 
 #[test]
-fn a_flipped_bit_is_told_by_verify_and_mended_by_repair() {
+fn a_flipped_bit_is_found_by_verify_and_mended_by_repair() {
     let seed: u64 = rand::random();
     println!("seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);

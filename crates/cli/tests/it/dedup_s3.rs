@@ -204,7 +204,7 @@ fn more_objects_than_a_page_come_in_order_and_a_list_fetches_only_its_own() {
 }
 
 #[test]
-fn what_is_broken_is_told_by_object_and_line_and_costs_nothing_else() {
+fn a_broken_record_is_reported_by_object_and_line_and_costs_no_other() {
     let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
     let path = directory.path();
     server.make_bucket("day");
@@ -238,7 +238,7 @@ fn what_is_broken_is_told_by_object_and_line_and_costs_nothing_else() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_done() {
+fn mistakes_are_reported_before_any_work() {
     let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
     let path = directory.path();
     server.make_bucket("day");
@@ -356,7 +356,7 @@ impl Held {
 }
 
 #[test]
-fn objects_that_are_removed_or_changed_meanwhile_are_told_and_cost_nothing_else() {
+fn objects_that_are_removed_or_changed_meanwhile_are_reported_and_cost_no_other() {
     let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
     let held = Held::start(&server, directory.path(), 5);
     server.delete("day", "b0001.txt");

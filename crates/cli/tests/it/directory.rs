@@ -17,7 +17,7 @@ fn site() -> RunningSite {
 }
 
 #[test]
-fn a_finished_crawl_says_so_and_asks_nobody() {
+fn a_finished_crawl_says_so_and_fetches_nothing() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     run(&mut crawl(dir.path(), &site));
     let before = (site.requests().len(), std::fs::read(dir.path().join("out/pages.jsonl")).unwrap());
@@ -140,7 +140,7 @@ fn killed_in_its_first_moments_a_crawl_is_not_refused_and_loses_nothing() {
 }
 
 #[test]
-fn another_command_is_told_what_the_directory_holds() {
+fn another_command_is_refused_with_the_content_of_the_directory() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     assert_eq!(run(&mut crawl(dir.path(), &site)).code, Some(0));
     let before = std::fs::read(dir.path().join("out/pages.jsonl")).unwrap();

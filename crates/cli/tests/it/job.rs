@@ -82,7 +82,7 @@ fn json(said: &Said) -> Value {
 }
 
 #[test]
-fn info_tells_how_far_the_crawl_came() {
+fn info_shows_the_progress_of_the_crawl() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     interrupted(dir.path(), &site, "redb", false);
     let pages = lines(dir.path().join("out/pages.jsonl")).len();

@@ -214,7 +214,7 @@ fn wiki_flag(site: &RunningSite) -> String {
 }
 
 #[test]
-fn a_comparison_has_the_shape_of_the_reference_and_ours_beside_it() {
+fn a_comparison_has_the_fields_of_the_reference_and_additional_ones() {
     let (site, address);
     site = self::site();
     address = wiki_flag(&site);
@@ -418,7 +418,7 @@ fn mirrors_of_the_wiki_of_an_article_are_no_sources() {
 }
 
 #[test]
-fn a_search_tells_what_became_of_every_source() {
+fn a_search_reports_the_status_of_every_source() {
     let site = site();
     let directory = tempfile::tempdir().unwrap();
     let rules = directory.path().join("mirrors.txt");
@@ -449,7 +449,7 @@ fn a_search_tells_what_became_of_every_source() {
 }
 
 #[test]
-fn a_result_is_kept_with_a_cache_and_told_as_such() {
+fn a_result_from_the_cache_is_marked_as_cached() {
     let site = site();
     let server = Server::beside(&[&site], &["--cache", "results"]);
     let ask = |nocache: bool| {
@@ -475,7 +475,7 @@ fn engine(url: String) -> RunningSite {
 }
 
 #[test]
-fn a_search_engine_is_asked_if_it_is_wanted_and_its_errors_are_told() {
+fn a_search_engine_is_queried_on_request_and_its_errors_are_reported() {
     let site = site();
     let engine = engine(site.url("/copy").to_string());
     let searxng = format!("searxng={}", engine.url("/"));
@@ -516,7 +516,7 @@ fn the_links_of_an_article_are_its_sources_unless_they_are_not_wanted() {
 }
 
 #[test]
-fn nothing_inside_is_fetched_for_strangers() {
+fn internal_addresses_are_not_fetched_for_clients() {
     let site = site();
     let server = Server::start(&[]);
     for path in [
@@ -547,7 +547,7 @@ fn nothing_inside_is_fetched_for_strangers() {
 }
 
 #[test]
-fn with_a_token_only_those_who_know_it_are_served() {
+fn with_a_token_only_requests_that_have_it_are_served() {
     let directory = tempfile::tempdir().unwrap();
     let refused = run(huntsman(directory.path()).args(["serve", "--listen", "0.0.0.0:0"]));
     assert_eq!(refused.code, Some(2), "{refused:?}");
@@ -584,7 +584,7 @@ fn with_a_token_only_those_who_know_it_are_served() {
 }
 
 #[test]
-fn clients_without_the_token_hold_nobody_up() {
+fn clients_without_the_token_do_not_delay_others() {
     let server = Server::start_with(&[], &[("HUNTSMAN_TOKEN", "open-sesame")]);
     let question = json!({"action": "compare", "article": words(0, 30), "text": words(0, 30)}).to_string();
     let is_served = |during: &str| {
@@ -750,7 +750,7 @@ fn requests_that_are_too_large_or_broken_are_refused_and_cost_nothing_else() {
 }
 
 #[test]
-fn a_head_that_comes_too_slowly_ends_its_connection_and_holds_nobody_up() {
+fn a_head_that_arrives_too_slowly_ends_its_connection_and_delays_no_other() {
     let server = Server::start(&[]);
     let start = Instant::now();
     let mut slow: Vec<TcpStream> = (0..100).map(|_| server.connect()).collect();
@@ -796,7 +796,7 @@ fn more_checks_than_are_done_at_once_wait_and_still_more_are_refused() {
 }
 
 #[test]
-fn metrics_tell_what_was_done() {
+fn metrics_count_the_work_that_was_done() {
     let site = site();
     let server = Server::beside(&[&site], &[]);
     assert_eq!(server.get("/healthz").body, "ok\n");
@@ -824,7 +824,7 @@ fn metrics_tell_what_was_done() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_lets_what_is_being_answered_end_and_a_second_one_does_not() {
+fn a_signal_lets_requests_in_progress_end_and_a_second_one_does_not() {
     let signal = |server: &Server| {
         let sent = Command::new("kill").args(["-INT", &server.child.id().to_string()]).status().unwrap();
         assert!(sent.success());

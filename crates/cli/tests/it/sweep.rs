@@ -97,7 +97,7 @@ fn line<'l>(lines: &'l [Value], article: &str, source: &str) -> &'l Value {
 }
 
 #[test]
-fn every_pair_of_an_article_and_a_source_is_told_with_what_became_of_it() {
+fn every_pair_of_an_article_and_a_source_is_reported_with_its_result() {
     let (dir, sources) = (tempfile::tempdir().unwrap(), sources());
     let url = |name: &str, path: &str| at(&sources, name, path);
     let links = vec![
@@ -300,7 +300,7 @@ fn the_time_of_a_sweep_is_that_of_its_checks_and_exclude_takes_rules_as_well_as_
 }
 
 #[test]
-fn what_cannot_be_swept_is_told() {
+fn a_sweep_of_unusable_input_is_refused_with_the_reason() {
     let (dir, sources) = (tempfile::tempdir().unwrap(), sources());
     let site = site(&[vec![]]);
     for (args, word) in [

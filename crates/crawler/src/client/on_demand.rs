@@ -40,8 +40,8 @@ pub struct OnDemand<T = Response> {
 type Read<T> = dyn Fn(&Page, &Context) -> T + Send + Sync;
 
 impl OnDemand {
-    /// Callers get the response with body and headers. [`Page::new`] turns it into a page that can be scanned and
-    /// selected from.
+    /// A spider whose callers get the response with body and headers. [`Page::new`] turns it into a page that can be
+    /// scanned and selected from.
     pub fn new() -> Self {
         Self::reading(|page, _| page.response().clone())
     }
@@ -54,16 +54,16 @@ impl Default for OnDemand {
 }
 
 impl<T: Clone + Send + Sync + 'static> OnDemand<T> {
-    /// Callers get the value that this function returns; it should be an `Arc` if it is expensive to clone. The
-    /// function is called once per page, however many callers wait for it, on a worker thread of the crawl like a
-    /// callback (at most `callback_threads` at once), and may branch on [`Page::callback`]. A panic in it is an error
-    /// of that fetch, with reason `callback_panic`.
+    /// A spider whose callers get the value that this function makes of the page; it should be an `Arc` if it is
+    /// expensive to clone. The function is called once per page, however many callers wait for it, on a worker thread
+    /// of the crawl like a callback (at most `callback_threads` at once), and may branch on [`Page::callback`]. A panic
+    /// in it is an error of that fetch, with reason `callback_panic`.
     pub fn reading(read: impl Fn(&Page, &Context) -> T + Send + Sync + 'static) -> Self {
         Self { read: Box::new(read), fetches: Arc::new(Fetches::new()), grace: GRACE }
     }
 
-    /// How long a download in flight continues after all its callers gave it up, in case the page is asked for again;
-    /// one second by default.
+    /// Sets how long a download in flight continues after all its callers gave it up, in case the page is asked for
+    /// again; one second by default.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;

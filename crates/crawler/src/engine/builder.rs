@@ -94,23 +94,23 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Uses a profile.
+    /// Uses the values of a profile, a named set of settings.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.layers.set_profile(profile);
         self
     }
 
-    /// Time between the starts of two requests of one slot.
+    /// Sets the time between the starts of two requests of one slot (`download_delay`).
     pub fn delay(self, delay: Duration) -> Self {
         self.set("download_delay", delay.as_secs_f64())
     }
 
-    /// Downloads in flight per slot.
+    /// Sets the limit of downloads in flight per slot (`concurrent_requests_per_domain`).
     pub fn per_host(self, requests: usize) -> Self {
         self.set("concurrent_requests_per_domain", requests)
     }
 
-    /// Downloads in flight in the whole crawl.
+    /// Sets the limit of downloads in flight in the whole crawl (`concurrent_requests`).
     pub fn concurrency(self, requests: usize) -> Self {
         self.set("concurrent_requests", requests)
     }
@@ -182,12 +182,12 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Installs a plugin.
+    /// Installs a plugin, which adds several parts at once.
     pub fn plugin(self, plugin: impl Plugin) -> Self {
         plugin.install(self)
     }
 
-    /// Uses another downloader.
+    /// Uses this downloader instead of the HTTP client.
     pub fn downloader(self, downloader: impl Downloader) -> Self {
         self.downloader_with(move |_| Ok(downloader))
     }
@@ -201,7 +201,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Uses another frontier.
+    /// Uses this frontier for the queue and the seen set, instead of the one in memory.
     pub fn frontier(mut self, frontier: impl Frontier) -> Self {
         self.frontier = Some(Box::new(frontier));
         self
@@ -238,7 +238,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Assembles and checks the crawler.
+    /// Creates the components from the settings, sorts their hooks, and returns the crawler that is ready to run.
     ///
     /// # Errors
     /// A setting is unknown or invalid, there is no downloader, or a component cannot be created; the error names it.
@@ -307,7 +307,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         })
     }
 
-    /// Builds and runs the crawler.
+    /// Builds the crawler, runs it to its end, and returns the report.
     ///
     /// # Errors
     /// As [`CrawlerBuilder::build`] and [`Crawler::run`].

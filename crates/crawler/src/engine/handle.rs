@@ -55,7 +55,7 @@ impl Handle {
         self.cx.tell(Message::Politeness(host.clone(), change, None));
     }
 
-    /// As [`Context::hosts`].
+    /// A report for each of the busiest hosts at this moment, like [`Context::hosts`].
     pub async fn hosts(&self) -> Vec<HostReport> {
         self.cx.hosts().await
     }

@@ -40,11 +40,11 @@ use row::{Row, damaged};
 /// The memory limits of a [`DiskFrontier`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskLimits {
-    /// Queued requests, some 300 bytes each (`frontier_memory_limit`).
+    /// Number of queued requests in memory, some 300 bytes each (`frontier_memory_limit`); the others are on disk.
     pub requests: usize,
-    /// Fingerprints, 29 bytes each. Older ones take 1.6 bytes.
+    /// Number of fingerprints in memory, 29 bytes each. Older ones are on disk and take 1.6 bytes of memory.
     pub seen: usize,
-    /// Bytes of changes after which a commit is due at once.
+    /// Number of bytes of changes after which a commit is due at once.
     pub uncommitted: usize,
 }
 

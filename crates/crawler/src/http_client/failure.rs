@@ -100,8 +100,8 @@ pub(crate) fn classify(error: &reqwest::Error, target: &RequestTarget<'_>) -> Cl
         }
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             if error.is_parse() {
-                // On a connection that was used before, these bytes may be a remainder of the previous response.
-                verdict = Classification { lost: true, ..Classification::of(K::BadResponse) };
+                // The server sent something, so the connection was alive when the request was written.
+                verdict = Classification::of(K::BadResponse);
             } else if error.is_user() {
                 verdict = Classification::of(K::InvalidRequest);
             }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_judged_with_the_port_of_its_request_and_not_told_without_one() {
+    async fn a_name_is_judged_with_the_port_of_its_request_and_not_resolved_without_one() {
         let (network, _server) = network(&["127.0.0.1"]).await;
         let names = Names { network: Arc::new(network), proxy: None };
         assert!(told(&names, "listed.example", Some(80)).await.is_ok());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn behind_a_proxy_that_resolves_only_its_own_name_is_told() {
+    async fn the_name_of_a_proxy_is_resolved_and_other_names_are_not_connected_to() {
         for (address, other) in [
             ("http://proxy.example:1", FetchErrorKind::Proxy),
             ("socks5h://proxy.example:1", FetchErrorKind::Proxy),

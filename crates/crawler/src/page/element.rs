@@ -25,7 +25,7 @@ impl<'a> Element<'a> {
         self.node.text().collect::<String>().trim().to_owned()
     }
 
-    /// An attribute.
+    /// The value of an attribute; `None` if the element does not have it.
     pub fn attr(&self, name: &str) -> Option<&'a str> {
         self.node.value().attr(name)
     }

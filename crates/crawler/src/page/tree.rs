@@ -37,21 +37,8 @@ struct Meter {
     cut: Option<u32>,
 }
 
-const VOID_OR_OPTIONAL: [u64; 29] = [
-    Name::pack("area"),
-    Name::pack("base"),
-    Name::pack("br"),
-    Name::pack("col"),
-    Name::pack("embed"),
-    Name::pack("hr"),
-    Name::pack("img"),
-    Name::pack("input"),
-    Name::pack("link"),
-    Name::pack("meta"),
-    Name::pack("param"),
-    Name::pack("source"),
-    Name::pack("track"),
-    Name::pack("wbr"),
+/// Elements whose end tag is optional.
+const OPTIONAL_END: [u64; 15] = [
     Name::pack("p"),
     Name::pack("li"),
     Name::pack("dt"),
@@ -68,6 +55,11 @@ const VOID_OR_OPTIONAL: [u64; 29] = [
     Name::pack("body"),
     Name::pack("rt"),
 ];
+
+/// Whether the elements of a name can nest: they have an end tag that is not optional.
+fn nests(name: Name) -> bool {
+    !name.is_void() && !OPTIONAL_END.contains(&name.key())
+}
 
 const FORMATTING: [u64; 14] = [
     Name::pack("a"),
@@ -121,7 +113,7 @@ impl Sink for Meter {
             self.depth += 1;
             self.add(1, at);
         } else {
-            if !VOID_OR_OPTIONAL.contains(&key) && !self_closing {
+            if nests(name) && !self_closing {
                 self.depth += 1;
             }
             self.add(1 + self.formatting, at);
@@ -134,7 +126,7 @@ impl Sink for Meter {
         if FORMATTING.contains(&key) {
             self.formatting = self.formatting.saturating_sub(1);
             self.depth = self.depth.saturating_sub(1);
-        } else if !VOID_OR_OPTIONAL.contains(&key) {
+        } else if nests(name) {
             self.depth = self.depth.saturating_sub(1);
         }
     }

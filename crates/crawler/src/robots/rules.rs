@@ -18,7 +18,7 @@ use super::parse::RequestRate;
 /// The groups of a file that apply to a crawler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Group {
-    /// None: there is no file, or it names only other crawlers.
+    /// No group applies: there is no file, or it names only other crawlers.
     #[default]
     None,
     /// The groups of `*`.
@@ -112,12 +112,12 @@ pub(super) struct RuleSource<'a> {
 }
 
 impl RobotsAgent {
-    /// Allows everything; for a robots.txt with a 4xx status.
+    /// Rules that allow everything; for a robots.txt with a 4xx status.
     pub fn allow_all() -> Self {
         Self::default()
     }
 
-    /// Allows only `/robots.txt`; for a robots.txt that cannot be fetched.
+    /// Rules that allow only `/robots.txt`; for a robots.txt that cannot be fetched.
     pub fn deny_all() -> Self {
         RobotsAgent { deny_all: true, ..Self::default() }
     }

@@ -10,19 +10,19 @@ use crate::error::Result;
 pub enum Layer {
     /// The defaults in the table of settings.
     Default,
-    /// A profile.
+    /// The values of the profile.
     Profile,
-    /// The command being run (`fetch`, `audit`).
+    /// Values that the command sets for itself (`fetch`, `audit`).
     Command,
-    /// A plugin.
+    /// Values that a plugin sets.
     AddOn,
-    /// The settings file.
+    /// The settings file of the project.
     Project,
-    /// The spider, or the program that builds the crawler.
+    /// Values that the spider or the program sets.
     Spider,
-    /// `HUNTSMAN_*` variables.
+    /// Variables of the environment: `HUNTSMAN_*`.
     Environment,
-    /// Flags and `--set`.
+    /// Flags of the command, and `--set`.
     CommandLine,
 }
 
@@ -111,7 +111,7 @@ impl Layers {
         let mut values = table.complete(&given)?;
         let engine = EngineSettings::read(&values)?;
         EngineSettings::TABLE.iter().for_each(|info| drop(values.remove(info.name)));
-        Ok(Settings { engine, values })
+        Ok(Settings { engine, values, declared: Some(table.ids()) })
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         layers.set(Layer::Project, "download_delay", 2.0);
         layers.set(Layer::Command, "own_times", 1);
         let settings = layers.resolve(&table()).unwrap();
-        assert_eq!((settings.download_delay, settings.of::<OwnSettings>().own_times), (3.0, 1));
+        assert_eq!((settings.download_delay, settings.of::<OwnSettings>().unwrap().own_times), (3.0, 1));
         let explained: Vec<_> =
             layers.explain("download_delay", &table()).into_iter().map(|(layer, _)| layer).collect();
         assert_eq!(explained, [Layer::Default, Layer::Project, Layer::CommandLine]);
@@ -182,9 +182,9 @@ mod tests {
         let mut layers = Layers::default();
         layers.set_profile(Profile::Broad);
         let settings = layers.resolve(&table()).unwrap();
-        assert_eq!((settings.concurrent_requests, settings.of::<OwnSettings>().own_times), (256, 1));
+        assert_eq!((settings.concurrent_requests, settings.of::<OwnSettings>().unwrap().own_times), (256, 1));
         layers.set(Layer::Command, "own_times", 7);
-        assert_eq!(layers.resolve(&table()).unwrap().of::<OwnSettings>().own_times, 7);
+        assert_eq!(layers.resolve(&table()).unwrap().of::<OwnSettings>().unwrap().own_times, 7);
         let explained = layers.explain("own_times", &table());
         assert_eq!(
             explained,
@@ -269,7 +269,7 @@ mod tests {
         let mut layers = Layers::default();
         layers.set(Layer::Project, "own_headers", json!({"accept": "a/a", "X-One": "1"}));
         layers.set(Layer::CommandLine, "own_headers", json!({"ACCEPT-language": "de", "x-one": "2"}));
-        let headers = layers.resolve(&table()).unwrap().of::<OwnSettings>().own_headers;
+        let headers = layers.resolve(&table()).unwrap().of::<OwnSettings>().unwrap().own_headers;
         let expected = [("ACCEPT-language", "de"), ("accept", "a/a"), ("x-one", "2")];
         assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     }
@@ -281,5 +281,19 @@ mod tests {
             layers.set_profile(profile);
             layers.resolve(&table()).unwrap();
         }
+    }
+
+    #[test]
+    fn an_undeclared_group_is_an_error_and_the_engine_has_its_own_values() {
+        let mut layers = Layers::default();
+        layers.set(Layer::Spider, "download_delay", 3.0);
+        let mut settings = layers.resolve(&SettingsTable::default()).unwrap();
+        let error = settings.of::<OwnSettings>().unwrap_err().to_string();
+        assert!(error.contains("OwnSettings") && error.contains("with_settings"), "{error}");
+        assert_eq!(settings.of_or_default::<OwnSettings>().own_times, 2);
+        assert_eq!(settings.of::<EngineSettings>().unwrap().download_delay, 3.0);
+        settings.change(|engine: &mut EngineSettings| engine.download_delay = 4.0);
+        assert_eq!(settings.download_delay, 4.0);
+        assert_eq!(Settings::default().of::<OwnSettings>().unwrap().own_times, 2, "not resolved for a crawl");
     }
 }

@@ -72,6 +72,11 @@ impl SettingsTable {
         self.groups.iter().any(|group| group.id == TypeId::of::<G>())
     }
 
+    /// The types of the groups.
+    pub(super) fn ids(&self) -> Vec<TypeId> {
+        self.groups.iter().map(|group| group.id).collect()
+    }
+
     /// The groups in the order in which they were added, the engine's first.
     pub fn groups(&self) -> &[GroupInfo] {
         &self.groups

@@ -69,7 +69,7 @@ fn an_entry_has_all_that_a_sitemap_says_of_it() {
 }
 
 #[test]
-fn every_kind_is_told_by_its_content() {
+fn every_kind_is_recognised_by_its_content() {
     let cases: [(&str, &str, SitemapKind); 7] = [
         (
             "<sitemapindex><sitemap><loc>https://h.example/1</loc></sitemap></sitemapindex>",
@@ -117,7 +117,7 @@ fn what_is_no_sitemap_has_no_kind_and_no_entries() {
 }
 
 #[test]
-fn gzip_is_told_by_its_first_bytes() {
+fn gzip_is_recognised_by_its_first_bytes() {
     let whole = urlset(2_000);
     let packed = gzip(whole.as_bytes());
     assert_eq!(locs(&packed).len(), 2_000);
@@ -162,7 +162,7 @@ fn entities_of_the_document_are_never_expanded() {
 }
 
 #[test]
-fn ampersands_that_nobody_escaped_are_text() {
+fn unescaped_ampersands_are_text() {
     let body = "<urlset><url><loc>https://h.example/?a=1&b=2&c=3;d</loc>\
                 <xhtml:link rel='alternate' href='/?a=1&b=2&amp;c=3'/></url>\
                 <url><loc>https://h.example/?x=&#0;</loc></url></urlset>";

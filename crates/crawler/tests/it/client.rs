@@ -269,7 +269,7 @@ async fn a_limit_that_ends_the_crawl_is_an_error_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn finish_lets_downloads_end_and_tells_those_who_wait_in_the_queue() {
+async fn finish_lets_downloads_end_and_gives_queued_callers_an_error() {
     let web = slow();
     let client = client(&web);
     let (in_flight, queued) = (client.fetch(get("http://a.test/1")), client.fetch(get("http://a.test/2")));
@@ -313,7 +313,7 @@ impl Pipeline<()> for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fatal_error_is_told_to_all_callers() {
+async fn a_fatal_error_reaches_all_callers() {
     let client = CrawlClient::start(builder(OnDemand::new(), &slow()).pipeline(Broken)).unwrap();
     assert!(ended(client.fetch(get("http://a.test/1")).await).contains("the disk is gone"));
     assert!(ended(client.fetch(get("http://a.test/1")).await).contains("the disk is gone"));

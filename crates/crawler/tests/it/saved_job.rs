@@ -141,7 +141,7 @@ async fn a_saved_job_has_what_was_committed() {
 }
 
 #[tokio::test]
-async fn a_dropped_host_is_told_and_gone_and_the_rest_goes_on() {
+async fn a_dropped_host_is_reported_and_the_other_hosts_go_on() {
     for segments in [false, true] {
         let count = if segments { 150 } else { 15 };
         let folder = tempfile::tempdir().expect("a temporary directory");

@@ -291,7 +291,7 @@ impl Chain {
         self.keys.len()
     }
 
-    /// Bytes of memory in use.
+    /// Number of bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.keys.capacity() * 8 + self.counts.capacity() * 4 + self.starts.capacity() * 4
     }

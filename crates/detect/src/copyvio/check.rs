@@ -156,15 +156,15 @@ impl Check {
     }
 
     /// Compares a source's text. Sources that were being fetched when the check was over still count; for sources that were not begun call
-    /// [`Check::skip`].
+    /// [`Check::record_skipped`].
     ///
     /// The empty text is never compared, because it would share the marks around texts; a text without words is compared.
     pub fn compare(&mut self, url: impl Into<String>, text: &str) -> &Source {
         if text.is_empty() {
-            return self.fail(url, "no text");
+            return self.record_failed(url, "no text");
         }
         if self.is_too_small() {
-            return self.skip(url);
+            return self.record_skipped(url);
         }
         let windows = Windows::of(text, self.options.degree);
         let Delta { size: shared, .. } = self.article.delta(&windows);
@@ -178,22 +178,22 @@ impl Check {
     }
 
     /// Records a source that is a known copy of the article's site.
-    pub fn exclude(&mut self, url: impl Into<String>, why: impl Into<String>) -> &Source {
+    pub fn record_excluded(&mut self, url: impl Into<String>, why: impl Into<String>) -> &Source {
         self.unread(url, SourceStatus::Excluded(why.into()))
     }
 
     /// Records a source that did not have to be read any more.
-    pub fn skip(&mut self, url: impl Into<String>) -> &Source {
+    pub fn record_skipped(&mut self, url: impl Into<String>) -> &Source {
         self.unread(url, SourceStatus::Skipped)
     }
 
     /// Records a source that gave no text.
-    pub fn fail(&mut self, url: impl Into<String>, why: impl Into<String>) -> &Source {
+    pub fn record_failed(&mut self, url: impl Into<String>, why: impl Into<String>) -> &Source {
         self.unread(url, SourceStatus::Failed(why.into()))
     }
 
     /// Records a source that was not read in time.
-    pub fn late(&mut self, url: impl Into<String>) -> &Source {
+    pub fn record_late(&mut self, url: impl Into<String>) -> &Source {
         self.unread(url, SourceStatus::Late)
     }
 
@@ -324,10 +324,10 @@ mod tests {
     }
 
     #[test]
-    fn a_result_says_what_became_of_each_source() {
+    fn a_result_has_the_status_of_each_source() {
         let mut check = Check::new(TEXT, CheckOptions::default());
-        check.exclude("http://a.example/", "*.a.example");
-        check.late("http://b.example/");
+        check.record_excluded("http://a.example/", "*.a.example");
+        check.record_late("http://b.example/");
         let json = serde_json::to_value(check.finish()).unwrap();
         assert_eq!(json["sources"][0]["status"], "late");
         assert_eq!(json["sources"][1]["status"], "excluded");

@@ -115,11 +115,11 @@ impl<'de> Deserialize<'de> for Confidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Band {
-    /// Below 0.4: green.
+    /// A confidence below 0.4; green on the reference's page.
     None,
-    /// From 0.4: yellow.
+    /// A confidence from 0.4; yellow on the reference's page.
     Possible,
-    /// From 0.75: red, a violation.
+    /// A confidence from 0.75, which is a violation; red on the reference's page.
     Suspected,
 }
 

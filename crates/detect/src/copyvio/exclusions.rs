@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_cannot_be_used_is_told() {
+    fn a_rule_that_cannot_be_used_is_reported() {
         let (exclusions, invalid) =
             Exclusions::new(["re:(bad", "re:a)(b", "*.", "re:(?:x{1000}){1000}", "good.example"]);
         assert_eq!(exclusions.len(), 1);

@@ -37,7 +37,7 @@ impl Addresses {
         self.0.lines().find_map(hint).map(|hint| MirrorHint(hint.clone()))
     }
 
-    /// Bytes of all addresses.
+    /// Number of bytes of all addresses.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
@@ -131,23 +131,6 @@ const HEAD: [u64; 11] = [
     Name::pack("template"),
 ];
 
-const VOID: [u64; 14] = [
-    Name::pack("area"),
-    Name::pack("base"),
-    BR,
-    Name::pack("col"),
-    Name::pack("embed"),
-    Name::pack("hr"),
-    Name::pack("img"),
-    Name::pack("input"),
-    Name::pack("link"),
-    Name::pack("meta"),
-    Name::pack("param"),
-    Name::pack("source"),
-    Name::pack("track"),
-    Name::pack("wbr"),
-];
-
 impl TextNodes<'_> {
     fn name(&self, name: Name) -> Vec<u8> {
         name.span().of(self.html).to_ascii_lowercase().into_bytes()
@@ -210,7 +193,7 @@ impl Sink for TextNodes<'_> {
         if matches!(key, RT | RP) && matches!(muted, Some(RT | RP)) {
             self.muted.pop();
         }
-        if !VOID.contains(&key) {
+        if !name.is_void() {
             *self.open.entry(self.name(name)).or_default() += 1;
             // Within a template only templates count; an annotation needs something to annotate.
             let mutes = match key {
@@ -282,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_does_not_count() {
+    fn invisible_text_does_not_count() {
         let html = "<body>a<script>b</script><style>c</style><template>d<p>e</p></template>\
                     <ruby>f<rp>(</rp><rt>g<rt>h</ruby>i<textarea>j&amp;<b></textarea></body>";
         assert_eq!(html_text(html), "a\nf\ni\nj&<b>");

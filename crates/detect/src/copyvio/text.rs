@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_is_told_by_its_links() {
+    fn a_mirror_is_recognised_by_its_links() {
         let hints = ["wiki.example/wiki/".to_owned()];
         let page = b"<body><a href='https://wiki.example/wiki/Mill'>from</a> text";
         let (text, addresses) = Text::html_and_addresses(page, None);

@@ -107,7 +107,7 @@ impl WindowIndex {
         self.winnow + self.degree.get() - 1
     }
 
-    /// The number of additions.
+    /// The number of texts that were added, those with a repeated number counted each time.
     pub fn len(&self) -> usize {
         self.texts
     }
@@ -123,7 +123,7 @@ impl WindowIndex {
             + self.parts.iter().map(|part| part.entries.len()).sum::<usize>()
     }
 
-    /// Bytes of memory in use.
+    /// Number of bytes of memory in use.
     pub fn bytes(&self) -> usize {
         let young: usize = self.young.iter().map(|run| run.capacity() * size_of::<Posting>()).sum();
         young + self.parts.iter().map(Part::bytes).sum::<usize>()

@@ -63,7 +63,7 @@ impl PackedIndex {
         Ok(PackedIndex { params, bands: vec![Band::default(); params.b], len: 0 })
     }
 
-    /// Bytes in memory, without the overhead of the allocator.
+    /// Number of bytes in memory, without the overhead of the allocator.
     pub fn size(&self) -> usize {
         let band = |band: &Band| {
             band.hashes.capacity() * 8 + band.next.capacity() * 4 + band.heads.allocation_size()

@@ -42,14 +42,14 @@ impl Default for GateSettings {
 /// The decision for an address.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Fetch it, and pass the result to [`learn`](Gate::learn).
+    /// The address is to be fetched, and the result passed to [`learn`](Gate::learn).
     Fetch {
         /// Whether it would have been skipped and is fetched to check that prediction.
         explored: bool,
         /// The probability that its content is known; `None` in the warm-up.
         probability: Option<f64>,
     },
-    /// Do not fetch it, because its content is probably known.
+    /// The address is not to be fetched, because its content is probably known.
     Skip {
         /// The reason as text.
         reason: String,

@@ -13,15 +13,17 @@ const Z: f64 = 1.96;
 /// The six tables of MaybeDont 0.1.1, each for one kind of claim about addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// All pages of a path are equal.
+    /// The claim that all pages of a path are equal.
     Path,
-    /// Pages of a path that differ in one parameter only (changed, added or removed) are equal; counted over all paths and hosts.
+    /// The claim that pages of a path are equal if they differ in one parameter only (changed, added or removed);
+    /// counted over all paths and hosts.
     Param,
     /// The same for one path.
     PathParam,
-    /// The same for one path and one fixed rest of the query.
+    /// The claim of [`Param`](Self::Param), counted for one path and one fixed rest of the query.
     PathQueryParam,
-    /// Adding or removing exactly this parameter with this value changes nothing; counted over all paths and hosts.
+    /// The claim that adding or removing exactly this parameter with this value changes nothing; counted over all paths
+    /// and hosts.
     ParamValue,
     /// The same for one path.
     PathParamValue,
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_in_words() {
+    fn rows_are_described_in_words() {
         let row = |claim| Row { claim, counts: Counts { dup: 312, nodup: 0 } }.to_string();
         let (path, param, value) = ("example.com/a".to_owned(), "sid".to_owned(), "1\n\u{1b}[2J".to_owned());
         assert_eq!(

@@ -18,11 +18,11 @@ use super::segment::{Damage, Segment};
 pub struct IndexCheck {
     /// The identity of the index; `None` if the file with it is missing or damaged.
     pub identity: Option<Identity>,
-    /// Files of the log that are in use.
+    /// Number of files of the log that are in use.
     pub files: u64,
-    /// Writes that are intact.
+    /// Number of writes that are intact.
     pub frames: u64,
-    /// Documents in the index, as far as the intact writes tell.
+    /// Number of documents in the index, as far as the intact writes show.
     pub documents: u64,
     /// The damaged or incomplete parts of the log.
     pub damage: Vec<Damage>,

@@ -59,19 +59,9 @@ impl IndexError {
     ///
     /// `what` names the failed action, such as `writing the log`.
     pub fn io(what: &str, error: io::Error) -> Self {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        let (kind, message) = match error.kind() {
-            StorageFull => {
-                (IndexErrorKind::Full, format!("{what}: no room is left on the disk; make room, then go on"))
-            }
-            QuotaExceeded => {
-                (IndexErrorKind::Full, format!("{what}: the disk quota is used up; make room, then go on"))
-            }
-            FileTooLarge => (
-                IndexErrorKind::Full,
-                format!("{what}: the file may not grow further; raise the limit on file sizes, then go on"),
-            ),
-            _ => (IndexErrorKind::Io, format!("{what}: {error}")),
+        let (kind, message) = match huntsman_files::no_room(&error) {
+            Some(advice) => (IndexErrorKind::Full, format!("{what}: {advice}")),
+            None => (IndexErrorKind::Io, format!("{what}: {error}")),
         };
         Self::new(kind, message).with_source(error)
     }

@@ -82,7 +82,7 @@ pub trait NearIndex: fmt::Debug + Send + Sync {
 pub struct IndexStats {
     /// The languages that have documents.
     pub languages: BTreeMap<Language, LanguageStats>,
-    /// Bytes that belong to no language, by purpose: `log`.
+    /// Number of bytes that belong to no language, by purpose: `log`.
     pub bytes: BTreeMap<&'static str, u64>,
     /// Queries since the index was opened that had too many candidates, so that all documents of the language were compared.
     pub heavy_buckets: u64,
@@ -113,7 +113,7 @@ impl IndexStats {
         self.languages.values().map(|language| language.documents).sum()
     }
 
-    /// Bytes of all languages, and bytes that belong to no language.
+    /// Number of bytes of all languages, and of those that belong to no language.
     pub fn total_bytes(&self) -> u64 {
         let parts = self.languages.values().flat_map(|language| language.bytes.values());
         parts.chain(self.bytes.values()).sum()

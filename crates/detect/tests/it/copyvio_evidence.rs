@@ -135,7 +135,7 @@ fn what_stands_on_many_sites_excuses() {
 }
 
 #[test]
-fn disguised_words_are_matched_and_told() {
+fn disguised_words_are_matched_and_reported() {
     let tricked = STORY.replace('e', "\u{435}").replace(" the ", " t\u{200B}he ");
     let evidence = compare(STORY, &tricked);
     assert!(evidence.coverage > 0.99, "{}", evidence.coverage);

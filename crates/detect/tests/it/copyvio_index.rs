@@ -38,7 +38,7 @@ fn runs(text: &[String], length: usize) -> HashSet<&[String]> {
 }
 
 #[test]
-fn whoever_has_a_run_of_w_and_k_less_one_words_is_found_and_nobody_without_a_window() {
+fn every_text_with_a_common_run_of_w_plus_k_minus_one_words_is_found_and_none_without_a_window() {
     let seed = rand::random();
     println!("seed {seed}");
     let mut rng = random(seed);
@@ -157,7 +157,7 @@ fn one_word_a_million_times_is_one_window() {
 }
 
 #[test]
-fn windows_that_stand_in_many_texts_are_left_out_and_told() {
+fn windows_of_many_texts_are_left_out_and_counted() {
     let menu: String = (0..40).map(|n| format!("menu{n} ")).collect();
     let mut index = WindowIndex::default();
     let own = |id: u32| -> String { (0..60).map(|n| format!("w{id}x{n} ")).collect() };

@@ -11,7 +11,7 @@ fn content(page: &str) -> String {
 }
 
 #[test]
-fn text_is_told_by_the_landmark_around_it() {
+fn text_is_classified_by_the_landmark_around_it() {
     let page = "<header>Head</header><nav>Menu <a href=/>Home</a></nav><main>Own <p>text</p><aside>Beside</aside> more</main>\
         <footer>Foot</footer>tail";
     let scan = scan(page);

@@ -29,7 +29,7 @@ const OVERHEAD: usize = 120;
 /// One cookie with its domain, path and expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredCookie {
-    /// The name.
+    /// The name of the cookie.
     pub name: String,
     /// The value, as the server set it.
     pub value: String,
@@ -38,7 +38,7 @@ pub struct StoredCookie {
     /// Whether it is for this host only and not for its subdomains.
     #[serde(default)]
     pub host_only: bool,
-    /// It is for this path and the paths below it.
+    /// The path that it is for, with the paths below it.
     #[serde(default = "root")]
     pub path: String,
     /// Whether it is for https only.

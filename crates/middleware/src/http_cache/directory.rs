@@ -243,12 +243,13 @@ impl StoredResponse {
         &self.head.url
     }
 
-    /// The method; `None` if an early version stored the response and the request was not a plain `GET` or `HEAD`.
+    /// The method of the request; `None` if an early version stored the response and the request was not a plain `GET`
+    /// or `HEAD`.
     pub fn method(&self) -> Option<&Method> {
         self.head.method.as_ref()
     }
 
-    /// The status.
+    /// The status of the response.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
@@ -269,23 +270,23 @@ impl StoredResponse {
         &self.head.vary_values
     }
 
-    /// When it was stored, or last confirmed by its server.
+    /// The time at which it was stored, or last confirmed by its server.
     pub fn stored(&self) -> Timestamp {
         self.head.stored
     }
 
-    /// When it was last used; up to a few thousand uses are lost when a crawl is killed. `None` if the cache was
-    /// written only by versions that do not record uses.
+    /// The time at which it was last used; up to a few thousand uses are lost when a crawl is killed. `None` if the
+    /// cache was written only by versions that do not record uses.
     pub fn used(&self) -> Option<Timestamp> {
         self.used
     }
 
-    /// Bytes of the body, with its content codings.
+    /// Number of bytes of the body, with its content codings.
     pub fn body_length(&self) -> u64 {
         self.body_length as u64
     }
 
-    /// The bytes that count towards the bound.
+    /// Number of bytes that count towards `httpcache_max_bytes`.
     pub fn stored_bytes(&self) -> u64 {
         EntrySize::of(&self.suffix, &self.bytes)
     }

@@ -69,7 +69,7 @@ fn date(headers: &HeaderMap, name: HeaderName) -> Option<f64> {
 
 impl Freshness {
     pub(crate) fn from_settings(settings: &Settings) -> Self {
-        let own: HttpCacheSettings = settings.of();
+        let own: HttpCacheSettings = settings.of_or_default();
         let ignored = &own.httpcache_ignore_response_cache_controls;
         Self {
             always_store: own.httpcache_always_store,

@@ -296,7 +296,7 @@ async fn a_stale_answer_helps_out_unless_it_must_be_revalidated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_became_private_business_is_forgotten() {
+async fn a_response_that_became_private_is_removed() {
     let cache = Cache::rfc(|_| {});
     cache.get(answer(200, &[("etag", "\"1\"")], "one")).await;
     assert_eq!(cache.get(answer(200, &[("cache-control", "no-store")], "two")).await, "network 200 two");

@@ -92,7 +92,7 @@ impl Format for Rows {
     const APPENDS: bool = true;
 
     fn configure(&mut self, settings: &Settings) {
-        let own: FeedSettings = settings.of();
+        let own: FeedSettings = settings.of_or_default();
         self.guard = own.feed_csv_guard;
     }
 

@@ -497,7 +497,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_told_at_the_end() {
+    fn a_full_disk_is_reported_at_the_end() {
         let log = DropLog::overwrite("/dev/full").unwrap();
         log.event(&Event::RequestDropped(&dropped("http://h/", "robots")));
         log.event(&Event::EngineStopped);

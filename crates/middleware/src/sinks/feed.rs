@@ -52,7 +52,7 @@ pub trait Format: Default + Send + 'static {
     /// The item cannot be written in this format; it is lost, the file stays complete.
     fn item(&mut self, item: &impl Serialize, fields: &FieldChoice<'_>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// The bytes that close the document in its present state.
+    /// Returns the bytes that close the document in its current state.
     fn tail(&self) -> &'static [u8] {
         b""
     }
@@ -67,8 +67,8 @@ pub trait Format: Default + Send + 'static {
 #[derive(Debug)]
 pub struct FieldChoice<'a>(pub(super) &'a Fields);
 
-/// Writes items. The types are [`JsonLines`](super::JsonLines), [`Json`](super::Json), [`Csv`](super::Csv) and
-/// [`Xml`](super::Xml).
+/// A pipeline that writes items to a file or to standard output. The types are [`JsonLines`](super::JsonLines),
+/// [`Json`](super::Json), [`Csv`](super::Csv) and [`Xml`](super::Xml).
 ///
 /// The items of a page are flushed to the system before the page is acknowledged, so a killed process loses none of
 /// them; a crash leaves at most one partial record, which is cut off when the file is appended to. A file whose name
@@ -130,7 +130,7 @@ struct State {
 const MAX_BUFFER: usize = 256 << 10;
 
 impl<T, F: Format> Feed<T, F> {
-    /// Creates a new file. Its folder must exist.
+    /// A feed that creates a new file. Its folder must exist.
     ///
     /// # Errors
     /// The file exists or cannot be created; the error says what to do.
@@ -138,7 +138,7 @@ impl<T, F: Format> Feed<T, F> {
         Self::to_file(path.as_ref(), Mode::Create)
     }
 
-    /// Appends to a file, or creates it.
+    /// A feed that appends to a file, or creates it.
     ///
     /// # Errors
     /// The file cannot be opened, or the format cannot be appended to.
@@ -190,7 +190,7 @@ impl<T, F: Format> Feed<T, F> {
         Ok((feed, position))
     }
 
-    /// Creates a file, or overwrites an existing one.
+    /// A feed that creates a file, or overwrites an existing one.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -198,7 +198,7 @@ impl<T, F: Format> Feed<T, F> {
         Self::to_file(path.as_ref(), Mode::Overwrite)
     }
 
-    /// Writes to standard output.
+    /// A feed that writes to standard output.
     pub fn stdout() -> Self {
         Self::new(None, Mode::Overwrite)
     }
@@ -445,7 +445,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         state.written += 1;
         state.buffered_items += 1;
         let settings = cx.settings();
-        let own: FeedSettings = settings.of();
+        let own: FeedSettings = settings.of_or_default();
         let is_late = cx.now().since(state.flushed_at) >= seconds(own.feed_flush_interval);
         if is_late || state.buffered_items >= own.feed_flush_items || state.buffer.len() >= MAX_BUFFER {
             state.flushed_at = cx.now();

@@ -14,7 +14,7 @@ use huntsman_files as files;
 /// How a feed is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// The feed is not compressed.
     #[default]
     None,
     /// gzip, `.gz`.

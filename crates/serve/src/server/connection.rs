@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn clients_that_pipeline_and_do_not_read_are_closed_and_hold_nobody_up() {
+    async fn clients_that_pipeline_and_do_not_read_are_closed_and_delay_no_other() {
         let server = TestServer::new(4, 10_000);
         let start = Instant::now();
         let mut open = Vec::new();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_that_were_let_in_are_bounded_and_told_to_come_again() {
+    async fn admitted_requests_are_bounded_and_further_ones_are_told_to_retry() {
         let server = TestServer::new(3, 10_000);
         let open = [server.send(&request(KNOWN, "abc")).await, server.send(&request(KNOWN, "abc")).await];
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_was_let_in_keeps_its_place_and_some_are_kept_for_newcomers() {
+    async fn an_admitted_request_keeps_its_connection_and_some_connections_are_reserved_for_new_clients() {
         let all = slots(4, 1, 0);
         let mut open: Vec<ConnectionSlot> = (0..4).map(|_| all.acquire(ip("127.0.0.1"))).collect();
         assert_eq!([0, 1, 2, 3].map(|at: usize| open[at].admit()), [true, true, true, false]);

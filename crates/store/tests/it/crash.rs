@@ -107,7 +107,7 @@ fn child_that_writes_until_it_is_killed() {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_kill_is_wholly_there() {
+fn acknowledged_writes_survive_a_kill_completely() {
     let mut random = seeded();
     for backend in backends() {
         let parent = temporary();

@@ -209,7 +209,7 @@ fn dropping_the_writer_writes_and_answers_what_waits() {
 }
 
 #[test]
-fn panics_leave_nobody_waiting() {
+fn after_a_panic_no_caller_waits_for_ever() {
     let store = Arc::new(Watched { panics: true, ..Watched::default() });
     let faulty = writer(&store);
     for _ in 0..2 {

@@ -66,7 +66,7 @@ pub struct OrderResult {
     pub comparison: Comparison,
     /// Words per window of the confidence.
     pub degree: Degree,
-    /// How long the order took, including the reading of the article.
+    /// The time that the order took, including the reading of the article.
     pub time: Duration,
     /// The best sources again with their texts, if a search was asked for them and there are any.
     pub pairs: Option<Comparison>,

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wiki_that_is_named_wrongly_is_told() {
+    fn a_wrong_name_of_a_wiki_is_an_error() {
         for text in [
             "manual",
             "manual:en",

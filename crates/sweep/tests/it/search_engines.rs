@@ -185,7 +185,7 @@ async fn a_metasearch_without_engines_that_answer_is_an_error_and_not_an_empty_a
 }
 
 #[tokio::test]
-async fn quotas_are_told_apart_from_errors() {
+async fn quotas_are_distinguished_from_errors() {
     let too_many = refusals(|_| Answer::status(429).header("retry-after", "17")).await;
     for error in &too_many {
         assert!(matches!(error, CandidateError::Quota(why) if why.contains("17 seconds")), "{error:?}");
@@ -306,7 +306,7 @@ fn scripted(reply: impl Fn(u64) -> Reply + Send + Sync + 'static) -> ScriptedDow
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_is_a_second_between_two_questions_whoever_asks() {
+async fn there_is_a_second_between_two_queries_of_any_callers() {
     let web = scripted(|_| Reply::status(200).body(results(&[]).to_string()));
     let engine = SearchEngine::with_downloader(Engine::searxng("http://s.example/").unwrap(), web.clone());
     let subject = Subject::default();
@@ -372,7 +372,7 @@ async fn an_engine_that_refuses_is_left_alone_for_as_long_as_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_is_kept() {
+async fn the_budget_limits_the_number_of_queries() {
     let web = scripted(|_| Reply::status(200).body(results(&[]).to_string()));
     let engine =
         SearchEngine::with_downloader(Engine::searxng("http://s.example/").unwrap(), web.clone()).budget(3);
@@ -388,7 +388,7 @@ async fn a_budget_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_the_network_are_told_without_the_address_of_the_question() {
+async fn network_errors_do_not_show_the_url_of_the_query() {
     for kind in
         [FetchErrorKind::Dns, FetchErrorKind::Tls, FetchErrorKind::TotalTimeout, FetchErrorKind::Reset]
     {

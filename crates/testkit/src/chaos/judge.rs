@@ -236,7 +236,7 @@ pub(super) fn unhindered(record: &Record, healthy: &[(&str, String)], within: Du
     let note = format!("{} of {} healthy pages within {} s", in_time.len(), healthy.len(), within.as_secs());
     let enough = in_time.len() * 100 >= healthy.len() * 95;
     verdict(
-        "silent_hosts_hold_nobody_back",
+        "silent_hosts_do_not_delay_others",
         if enough { &[] } else { std::slice::from_ref(&note) },
         note.clone(),
     )
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_told_apart_by_name() {
+    fn cookies_are_distinguished_by_name() {
         assert!(has_cookie("a=1; theirs=2", "theirs"));
         assert!(has_cookie("theirs", "theirs"));
         assert!(!has_cookie("nottheirs=1; x=theirs=2", "theirs"));

@@ -121,6 +121,7 @@ pub struct ChaosBuilder {
     silent_hosts: u8,
     families: BTreeSet<Family>,
     names: BTreeSet<String>,
+    excluded: BTreeSet<String>,
 }
 
 impl Chaos {
@@ -142,6 +143,7 @@ impl Chaos {
             silent_hosts: 0,
             families: BTreeSet::new(),
             names: BTreeSet::new(),
+            excluded: BTreeSet::new(),
         }
     }
 
@@ -294,6 +296,15 @@ impl ChaosBuilder {
         self
     }
 
+    /// Does not serve the behaviours that are named by calls of this method.
+    ///
+    /// # Panics
+    /// At the start, if there is no behaviour of this name.
+    pub fn without(mut self, name: &str) -> Self {
+        self.excluded.insert(name.to_owned());
+        self
+    }
+
     /// Starts the servers on one free port of many loopback addresses.
     ///
     /// # Panics
@@ -320,7 +331,7 @@ impl ChaosBuilder {
 
     fn bed(&self) -> Bed {
         let mut behaviours = all();
-        for name in &self.names {
+        for name in self.names.union(&self.excluded) {
             assert!(
                 behaviours.iter().any(|behaviour| behaviour.name == name),
                 "there is no behaviour {name}"
@@ -331,6 +342,7 @@ impl ChaosBuilder {
             let named = self.names.contains(behaviour.name);
             let chosen = named || self.families.contains(&behaviour.family);
             (chosen || !choosy)
+                && !self.excluded.contains(behaviour.name)
                 && (named || !behaviour.needs_dedup || self.dedup_traps)
                 && (chosen || !behaviour.needs_sitemaps || self.sitemaps)
         });

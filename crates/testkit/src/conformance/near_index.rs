@@ -54,9 +54,9 @@ macro_rules! near_index_conformance {
             an_id_that_is_too_long_is_refused_before_anything_is_done a_document_is_replaced_by_its_id
             in_a_batch_the_last_of_an_id_stays a_batch_again_changes_nothing texts_without_words_are_never_found
             what_is_removed_is_gone fingerprints_are_given_for_ids every_document_is_visited_once
-            a_visit_ends_when_it_is_told a_visit_may_use_the_index skewed_fingerprints_are_found_as_well
+            a_visit_ends_when_its_callback_says_so a_visit_may_use_the_index skewed_fingerprints_are_found_as_well
             fingerprints_of_texts_are_found_as_well racing_writers_lose_nothing
-            who_asks_while_others_insert_finds_all_that_was_there $($more)*
+            queries_during_inserts_find_all_earlier_documents $($more)*
         );
     };
     (@@ $name:ident, $open:expr, $outlives:expr, $($promise:ident)+) => {
@@ -437,7 +437,7 @@ pub fn every_document_is_visited_once(open: &impl Fn(Identity) -> Opened, k: u32
 }
 
 /// A visit whose callback returns `Break` does not call it again.
-pub fn a_visit_ends_when_it_is_told(open: &impl Fn(Identity) -> Opened, k: u32) {
+pub fn a_visit_ends_when_its_callback_says_so(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(&*index, &numbered("hi", 1..=50));
     insert(&*index, &numbered("ta", 1..=50));
@@ -530,7 +530,7 @@ pub fn racing_writers_lose_nothing(open: &impl Fn(Identity) -> Opened, k: u32) {
 }
 
 /// A document that is stored before a query begins and not removed is found, whatever other threads insert meanwhile.
-pub fn who_asks_while_others_insert_finds_all_that_was_there(open: &impl Fn(Identity) -> Opened, k: u32) {
+pub fn queries_during_inserts_find_all_earlier_documents(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0410, Spread::Even);
     let documents = numbered("hi", (0..200).map(|_| hashes.next()));
     let index = opened(open, k);

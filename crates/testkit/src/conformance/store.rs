@@ -32,7 +32,7 @@ macro_rules! store_conformance {
         $crate::store_conformance!(@ $name, $open, false,
             a_store_begins_empty what_was_put_is_read_and_what_was_deleted_is_not later_steps_win
             any_bytes_are_a_key any_bytes_are_a_value scans_go_by_the_order_of_bytes a_prefix_finds_its_own_and_nothing_else
-            a_scan_ends_when_it_is_told a_scan_sees_one_state_while_it_writes_itself
+            a_scan_ends_when_its_callback_says_so a_scan_sees_one_state_while_it_writes_itself
             a_scan_never_sees_half_a_batch_of_another_thread racing_writers_lose_nothing compacting_loses_nothing
         );
     };
@@ -40,7 +40,7 @@ macro_rules! store_conformance {
         $crate::store_conformance!(@ $name, $open, true,
             a_store_begins_empty what_was_put_is_read_and_what_was_deleted_is_not later_steps_win
             any_bytes_are_a_key any_bytes_are_a_value scans_go_by_the_order_of_bytes a_prefix_finds_its_own_and_nothing_else
-            a_scan_ends_when_it_is_told a_scan_sees_one_state_while_it_writes_itself
+            a_scan_ends_when_its_callback_says_so a_scan_sees_one_state_while_it_writes_itself
             a_scan_never_sees_half_a_batch_of_another_thread racing_writers_lose_nothing compacting_loses_nothing
             what_was_written_is_there_after_reopening
         );
@@ -257,7 +257,7 @@ pub fn a_prefix_finds_its_own_and_nothing_else(open: &impl Fn() -> Arc<dyn Store
 }
 
 /// A scan ends at once if the callback returns `false`.
-pub fn a_scan_ends_when_it_is_told(open: &impl Fn() -> Arc<dyn Store>) {
+pub fn a_scan_ends_when_its_callback_says_so(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     for key in ["p1", "p2", "p3", "p4"] {
         put(&*store, key.as_bytes(), b"");

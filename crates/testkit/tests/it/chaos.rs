@@ -480,7 +480,7 @@ async fn haste_on_the_polite_site_fails() {
 }
 
 #[tokio::test]
-async fn rules_for_the_whole_bed_are_judged() {
+async fn rules_for_the_whole_test_bed_are_judged() {
     let chaos = Chaos::builder().family(Family::Bodies).start().await;
     let at = |path: &str| {
         let mut url = chaos.seed_url();
@@ -527,7 +527,7 @@ async fn a_choice_serves_nothing_else() {
 
 #[test]
 #[should_panic(expected = "there is no behaviour gzip_bomm")]
-fn an_unknown_name_is_told() {
+fn an_unknown_name_is_a_panic_that_names_it() {
     let _ = Chaos::builder().only("gzip_bomm").start_blocking();
 }
 

@@ -14,6 +14,14 @@ use huntsman_testkit::{Chaos, ChaosBuilder, Family};
 
 const HOLD: Duration = Duration::from_secs(6);
 
+/// How long a crawl waits for a response, in seconds, and how often it tries again.
+struct Patience {
+    first_byte_timeout: f64,
+    retry_times: u32,
+}
+
+const PATIENT: Patience = Patience { first_byte_timeout: 2.0, retry_times: 2 };
+
 /// Stores the reasons why requests ended without a page, for the message of a failure.
 #[derive(Clone, Default)]
 struct Drops(Arc<Mutex<Vec<String>>>);
@@ -27,7 +35,7 @@ impl Observer for Drops {
     }
 }
 
-async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
+async fn crawl(bed: ChaosBuilder, patience: Patience) -> (Chaos, CrawlReport, Drops) {
     let chaos = bed.hold(HOLD).crawl_delay(Duration::from_millis(500)).start().await;
     let mut seeds = vec![chaos.seed_url()];
     let has_sitemaps = chaos.behaviours().iter().any(|listed| listed.family == Family::Sitemaps);
@@ -56,7 +64,8 @@ async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
         .set("download_delay", 0.0)
         .set("concurrent_requests_per_domain", 4)
         .set("download_timeout", 4.0)
-        .set("first_byte_timeout", 2.0)
+        .set("first_byte_timeout", patience.first_byte_timeout)
+        .set("retry_times", patience.retry_times)
         .set("read_idle_timeout", 2.0)
         .set("retry_backoff_base", 0.1)
         .set("robots_retry_delays", vec![0.5, 0.5, 0.5])
@@ -69,21 +78,26 @@ async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
     (chaos, report, drops)
 }
 
-/// Behaviours that the crawler does not handle correctly yet; `what_reqwest_does_not_tell_is_borne_too` is their
-/// test. reqwest reads interim responses without reporting their number, so only the first-byte deadline ends a flood
-/// of them. It also does not distinguish a reused connection that was closed before the first byte from one that was
-/// closed within the head, so both requests are repeated.
-const OPEN: [&str; 3] = ["interim_flood", "continue_flood", "close_in_head"];
+/// Behaviours that the crawler cannot handle better, because reqwest hides what happens, and the number of requests
+/// that an attempt at each of them costs at most. reqwest reads interim responses without reporting them, so only the
+/// first-byte deadline ends a flood of them. It does not distinguish a reused connection that was closed before the
+/// first byte from one that was closed within the head, so such a request may be repeated once.
+///
+/// While a flood lasts, a core is busy with reading it. So the crawls of whole families leave these behaviours out.
+const OPEN: [(&str, usize); 3] = [("interim_flood", 1), ("continue_flood", 1), ("close_in_head", 2)];
 
 async fn assert_well_behaved(bed: ChaosBuilder) {
-    let (chaos, report, drops) = crawl(bed).await;
-    let failed: Vec<String> =
-        chaos.verdict().iter().filter(|verdict| !verdict.pass).map(ToString::to_string).collect();
-    let failed: Vec<String> =
-        failed.into_iter().filter(|line| !OPEN.iter().any(|open| line.contains(open))).collect();
+    let bed = OPEN.iter().fold(bed, |bed, (name, _)| bed.without(name));
+    let (chaos, report, drops) = crawl(bed, PATIENT).await;
+    let failed = failures(&chaos);
     let drops = drops.0.lock().expect("no panic while it was held").join("\n");
     assert!(failed.is_empty(), "{report}\n{drops}\n{}", failed.join("\n"));
     assert_eq!(report.finish_reason, "finished");
+}
+
+/// The behaviours and the promises about the whole test bed that failed, as lines of text.
+fn failures(chaos: &Chaos) -> Vec<String> {
+    chaos.verdict().iter().filter(|verdict| !verdict.pass).map(ToString::to_string).collect()
 }
 
 macro_rules! families {
@@ -102,7 +116,7 @@ families! {
     bombs_do_not_stop_the_crawl => Codings;
     slow_pages_do_not_cost_the_others => Time;
     #[ignore = "waits out real Retry-After times: minutes"]
-    what_asks_for_another_try_gets_it => Retries;
+    pages_that_ask_for_a_retry_get_one => Retries;
     redirects_end => Redirects;
     inside_addresses_are_never_connected_to => Addresses;
     cookies_and_credentials_stay_at_home => Cookies;
@@ -120,20 +134,39 @@ async fn all_on_one_host_leaves_no_normal_page_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn silent_hosts_hold_nobody_back() {
-    let (chaos, report, _) = crawl(Chaos::builder().only("empty_body").silent_hosts(40)).await;
+async fn silent_hosts_do_not_delay_others() {
+    let (chaos, report, _) = crawl(Chaos::builder().only("empty_body").silent_hosts(40), PATIENT).await;
     let verdicts = chaos.verdict();
-    for name in ["silent_hosts_hold_nobody_back", "control_pages", "empty_body"] {
+    for name in ["silent_hosts_do_not_delay_others", "control_pages", "empty_body"] {
         let verdict = verdicts.iter().find(|verdict| verdict.name == name).expect("it is judged");
         assert!(verdict.pass, "{report}\n{verdict}");
     }
 }
 
+fn open_behaviours() -> ChaosBuilder {
+    OPEN.iter().fold(Chaos::builder(), |bed, (name, _)| bed.only(name))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "open: interim answers are bounded by the first-byte deadline, and a head that is cut on a reused connection is asked for again"]
-async fn what_reqwest_does_not_tell_is_borne_too() {
-    let (chaos, ..) = crawl(OPEN.iter().fold(Chaos::builder(), |bed, name| bed.only(name))).await;
-    let failed: Vec<String> =
-        chaos.verdict().iter().filter(|verdict| !verdict.pass).map(ToString::to_string).collect();
+async fn floods_of_interim_answers_and_cut_heads_cost_few_requests_and_no_other_page() {
+    let (chaos, report, _) =
+        crawl(open_behaviours(), Patience { first_byte_timeout: 0.4, retry_times: 0 }).await;
+    assert_eq!(report.finish_reason, "finished");
+    let verdicts = chaos.verdict();
+    let controls = verdicts.iter().find(|verdict| verdict.name == "control_pages").expect("it is judged");
+    assert!(controls.pass, "{report}\n{controls}");
+    let (record, behaviours) = (chaos.record(), chaos.behaviours());
+    for (name, most) in OPEN {
+        let path = behaviours.iter().find(|listed| listed.name == name).expect("it is served").url.path();
+        let requests = record.requests.iter().filter(|seen| seen.request.path() == path).count();
+        assert!((1..=most).contains(&requests), "{name}: {requests} requests, {most} allowed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "open: reqwest does not report interim responses, nor whether a head was cut before its first byte"]
+async fn floods_of_interim_answers_and_cut_heads_cost_no_more_than_other_failures() {
+    let (chaos, ..) = crawl(open_behaviours(), PATIENT).await;
+    let failed = failures(&chaos);
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -101,12 +101,12 @@ async fn broken_heads_fail_and_odd_ones_do_not() {
 }
 
 #[tokio::test]
-async fn bombs_end_at_the_limit_and_lies_are_told() {
+async fn bombs_end_at_the_limit_and_false_declarations_are_errors() {
     assert_all_well(Family::Codings).await;
 }
 
 #[tokio::test]
-async fn every_deadline_ends_what_only_it_can_end() {
+async fn each_deadline_ends_the_delays_that_only_it_can_end() {
     assert_all_well(Family::Time).await;
 }
 

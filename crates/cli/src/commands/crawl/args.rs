@@ -384,13 +384,17 @@ mod tests {
         }
         let settings = layers.resolve(&Defaults::settings_table()).unwrap();
         assert_eq!(
-            (settings.closespider_pagecount, settings.of::<DepthSettings>().depth_limit, settings.seed),
+            (
+                settings.closespider_pagecount,
+                settings.of::<DepthSettings>().unwrap().depth_limit,
+                settings.seed
+            ),
             (5, 2, Some(7))
         );
         assert_eq!(settings.allow_addresses, ["127.0.0.1:*"]);
-        assert!(!settings.of::<RobotsSettings>().robotstxt_obey);
-        assert!(!settings.of::<NofollowSettings>().obey_nofollow);
-        assert!(!settings.of::<CookiesSettings>().cookies_enabled);
+        assert!(!settings.of::<RobotsSettings>().unwrap().robotstxt_obey);
+        assert!(!settings.of::<NofollowSettings>().unwrap().obey_nofollow);
+        assert!(!settings.of::<CookiesSettings>().unwrap().cookies_enabled);
     }
 
     #[test]

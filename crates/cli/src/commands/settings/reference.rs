@@ -66,7 +66,7 @@ fn section(page: &mut String, group: &GroupInfo) -> fmt::Result {
         "EngineSettings" => {
             writeln!(page, "In a program: fields of `Settings`, such as `settings.download_delay`.\n")?
         }
-        name => writeln!(page, "In a program: `settings.of::<{name}>()`.\n")?,
+        name => writeln!(page, "In a program: `settings.of::<{name}>()?`.\n")?,
     }
     writeln!(
         page,

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_and_went_leaves_no_trace() {
+    fn requests_that_were_queued_and_taken_before_a_commit_leave_no_trace() {
         let mut journal = Journal::default();
         journal.add(1, [1][..].into());
         journal.add(2, [2][..].into());

@@ -133,7 +133,7 @@ fn a_quarter_of_the_places_is_kept_for_hosts_that_answer() {
 }
 
 #[test]
-fn failing_hosts_get_all_places_when_nobody_else_has_work() {
+fn failing_hosts_get_all_places_when_no_other_host_has_work() {
     let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 4, ..at_once(1) }, 0);
     for n in 0..8 {
         s.woken(host(&format!("h{n}")), at(0.0));
@@ -222,7 +222,7 @@ fn a_slot_is_small() {
 }
 
 #[test]
-fn parked_work_is_told_from_work_that_waits_for_its_delay() {
+fn parked_work_is_distinguished_from_work_that_waits_for_its_delay() {
     let mut s = Scheduler::new(&every(1.0), 0);
     assert!(s.is_parked());
     s.woken(host("a"), at(0.0));

@@ -101,7 +101,7 @@ fn an_empty_lease_puts_the_slot_to_sleep_until_its_delayed_work() {
 }
 
 #[test]
-fn work_that_came_while_an_empty_lease_was_under_way_is_not_forgotten() {
+fn work_that_arrives_during_an_empty_lease_is_not_forgotten() {
     let mut s = Scheduler::new(&every(1.0), 0);
     s.woken(host("a"), at(0.0));
     let ticket = fetch(&mut s, at(0.0));

@@ -87,6 +87,27 @@ async fn an_answer_that_began_is_retried_silently_only_after_reuse_and_never_a_p
     }
 }
 
+/// A connection on which a broken response arrives was not closed while idle, even if it was used before: the request
+/// must not be sent again as if the server had never seen it.
+#[tokio::test]
+async fn a_broken_answer_on_a_reused_connection_is_not_asked_for_again() {
+    for broken in ["HTTP/1.1 200 OK\r\nX-Odd: a\rb\r\nContent-Length: 1\r\n\r\nx", "no status line\r\n\r\n"] {
+        let server = Server::start(move |mut peer, _| async move {
+            peer.head().await;
+            peer.put(&page(b"x")).await;
+            peer.head().await;
+            peer.put(broken.as_bytes()).await;
+            peer.close().await;
+        })
+        .await;
+        let downloader = downloader(|_| {});
+        get(&downloader, &server.url("/")).await.expect("a page");
+        let error = get(&downloader, &server.url("/")).await.unwrap_err();
+        assert!(error.kind() == K::BadResponse && error.was_sent(), "{error}");
+        assert_eq!((server.heads().len(), server.connections()), (2, 1), "{broken:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_refused_body_closes_the_connection_and_a_finished_one_keeps_it() {
     let server = Server::always(page(&vec![b'x'; 3_000_000])).await;

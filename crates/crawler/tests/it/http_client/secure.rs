@@ -191,7 +191,7 @@ async fn an_untrusted_certificate_is_a_tls_error() {
 }
 
 #[tokio::test]
-async fn without_verification_the_page_comes_and_the_certificate_is_told() {
+async fn without_verification_the_page_is_delivered_with_its_certificate() {
     for (protocols, version) in [
         (&["h2", "http/1.1"][..], Version::HTTP_2),
         (&["http/1.1"], Version::HTTP_11),

@@ -66,7 +66,7 @@ fn slots_that_move_are_followed() {
 }
 
 #[test]
-fn a_node_that_ends_is_waited_for_and_told() {
+fn a_lost_node_is_waited_for_and_then_reported() {
     let mut cluster = Cluster::start(3);
     let settings = settings(&cluster.url(), Layout::Seed).patience(std::time::Duration::from_millis(500));
     let index = RedisIndex::open(settings, identity(3)).expect("an index");

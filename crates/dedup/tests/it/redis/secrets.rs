@@ -13,7 +13,7 @@ fn told(error: &huntsman_detect::near::IndexError) -> String {
 }
 
 #[test]
-fn a_password_is_needed_taken_and_never_told() {
+fn a_password_is_required_accepted_and_never_shown() {
     let server = Server::builder().password("hush-hush").start();
     let bare = settings(&server.url(), Layout::Compact);
     let error = RedisIndex::open(bare.clone(), identity(3)).expect_err("no password");

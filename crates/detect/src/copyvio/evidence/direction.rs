@@ -45,7 +45,7 @@ pub enum Direction {
 const MARGIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Direction {
-    /// Decides which text is older.
+    /// Decides from the dates of both which text is older.
     ///
     /// A page can claim any date for itself. So a side counts as newer by all its dates, its own claims included (a page has no reason to
     /// claim that it is newer, which would make it suspect), but as older only by dates that others prove; if neither side has such a

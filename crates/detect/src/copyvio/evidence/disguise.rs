@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_another_script_are_put_back_and_told() {
+    fn letters_of_another_script_are_mapped_back_and_reported() {
         let honest = Document::new("the paper of the Tower");
         let tricked = Document::new("thе pаpеr of the Тоwer");
         let hashes =
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_and_styled_characters_are_told() {
+    fn hidden_and_styled_characters_are_reported() {
         let text = Document::new("ze\u{200B}ro ｆｕｌｌ 𝐛𝐨𝐥𝐝 سلام\u{200C}ها");
         assert_eq!(text.disguise(), Disguise { look_alikes: 0, invisible: 1, styled: 2 });
     }

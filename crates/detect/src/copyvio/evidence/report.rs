@@ -17,9 +17,9 @@ const MIN_PASSAGE: u32 = 5 * 4;
 /// A range of a text, start inclusive, end exclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// In characters (code points) of the original text.
+    /// The range in characters (code points) of the original text.
     pub chars: Range<usize>,
-    /// In bytes of the original text, in UTF-8.
+    /// The range in bytes of the original text, in UTF-8.
     pub bytes: Range<usize>,
 }
 
@@ -195,15 +195,15 @@ pub struct Evidence {
     pub words: f64,
     /// The number of words of the article that are equal in a passage of the source.
     pub matched: f64,
-    /// Their share of the article, from 0 to 1.
+    /// The share of the article's words that are equal in a passage, from 0 to 1.
     pub coverage: f64,
-    /// The same without boilerplate and without quotations that are cited.
+    /// The coverage without boilerplate and without quotations that are cited.
     pub coverage_counted: f64,
     /// The number of equal words of the largest passage.
     pub longest: f64,
     /// The probability that the article copies, from the passages that are not excused.
     pub score: Score,
-    /// The same, with the excused passages included.
+    /// The probability that the article copies, with the excused passages included.
     pub score_with_excused: Score,
     /// The verdict that follows from the score.
     pub verdict: Verdict,

@@ -215,7 +215,7 @@ fn zeros_in_what_was_synced_are_damage_also_at_the_end() {
 }
 
 #[test]
-fn looking_at_an_index_changes_nothing_and_tells_what_is_not_whole() {
+fn verifying_an_index_changes_nothing_and_reports_damage() {
     let written = written(11, 0x5eed_0709);
     let directory = written.directory.path();
     let names = || {

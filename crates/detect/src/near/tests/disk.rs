@@ -180,7 +180,7 @@ fn an_index_is_for_its_owner_only_and_planted_links_are_refused() {
 }
 
 #[test]
-fn who_died_while_making_an_index_makes_it_again() {
+fn an_index_whose_creation_was_killed_is_made_again() {
     let directory = tempdir().expect("a directory");
     drop(DiskIndex::open(directory.path(), identity(3)).expect("open"));
     fs::remove_file(directory.path().join("index.txt")).expect("remove");

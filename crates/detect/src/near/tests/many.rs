@@ -156,7 +156,7 @@ fn pairs_of(model: &Model, k: u32) -> BTreeSet<(Language, [DocId; 2], u32)> {
 }
 
 #[test]
-fn all_pairs_are_told_once() {
+fn all_pairs_are_reported_once() {
     for (k, is_skewed) in [(3, false), (3, true), (7, false), (7, true)] {
         let mut hashes = Hashes::new(0x5eed_0506, is_skewed);
         let (built, inserted) = (documents(1500, &mut hashes), documents(900, &mut hashes));

@@ -72,7 +72,7 @@ fn bits_are_found_however_they_are_spread() {
 }
 
 #[test]
-fn pairs_are_told_however_their_bits_are_spread() {
+fn pairs_are_found_however_their_bits_are_spread() {
     for (k, is_skewed) in (0..=7_u32).flat_map(|k| [(k, false), (k, true)]) {
         let mut hashes = Hashes::new(0x5eed_0520 + u64::from(k), is_skewed);
         let mut documents: Vec<Document> = Vec::new();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use huntsman::sweep::Comparison;
-use huntsman::sweep::service::{OrderResult, Refusal};
+use huntsman_sweep::Comparison;
+use huntsman_sweep::service::{OrderResult, Refusal};
 
-use crate::process;
-use crate::prometheus::{Families, Histogram, Kind};
+use huntsman_metrics::{Families, Histogram, Kind};
+use huntsman_output::process;
 
 /// The kind of check that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,7 +101,7 @@ impl Telemetry {
         let checks = counts.checks.iter().map(|((action, outcome), n)| {
             (vec![("action", action.name().to_owned()), ("outcome", (*outcome).to_owned())], *n)
         });
-        let help = "Comparisons and searches, by what came of them.";
+        let help = "Comparisons and searches, by outcome.";
         all.family("huntsman_serve_checks_total", help, Kind::Counter, checks);
         let durations = counts
             .durations
@@ -110,14 +110,14 @@ impl Telemetry {
         let help = "How long comparisons and searches took.";
         all.histograms("huntsman_serve_check_seconds", help, durations);
         let sources = counts.sources.iter().map(|(status, n)| (vec![("status", (*status).to_owned())], *n));
-        let help = "Sources, by what became of them.";
+        let help = "Sources, by status.";
         all.family("huntsman_serve_sources_total", help, Kind::Counter, sources);
-        let help = "Questions to search engines and indexes.";
+        let help = "Queries to search engines and indexes.";
         all.single("huntsman_serve_queries_total", help, Kind::Counter, counts.queries);
-        let help = "Results that were known already.";
+        let help = "Results that came from the cache.";
         all.single("huntsman_serve_cache_hits_total", help, Kind::Counter, counts.cache_hits);
         let (in_flight, waiting) = load;
-        let help = "Checks that are being done.";
+        let help = "Checks that are running.";
         all.single("huntsman_serve_checks_in_flight", help, Kind::Gauge, in_flight);
         all.single("huntsman_serve_checks_waiting", "Checks that wait for a place.", Kind::Gauge, waiting);
         all.single("huntsman_serve_connections", "Open connections.", Kind::Gauge, connections);

@@ -1,14 +1,14 @@
 //! The HTML pages: forms for texts and addresses, and their results. They have no scripts.
 
-use huntsman::detect::copyvio::Confidence;
-use huntsman::sweep::Compared;
-use huntsman::sweep::service::{OrderResult, Refusal};
-use huntsman::sweep::side_by_side::{STYLE, pair, table};
+use huntsman_detect::copyvio::Confidence;
+use huntsman_sweep::Compared;
+use huntsman_sweep::service::{OrderResult, Refusal};
+use huntsman_sweep::side_by_side::{STYLE, pair, table};
 use maud::{DOCTYPE, Markup, html};
 
 use super::params::Params;
-use crate::markup::{Web, WebLines, address};
-use crate::render::{counted, duration, shorten};
+use huntsman_output::markup::{Web, WebLines, address};
+use huntsman_output::render::{counted, duration, shorten};
 
 /// Styles that the forms need in addition to those of the texts.
 const FORMS: &str = "\

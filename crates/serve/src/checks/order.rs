@@ -1,7 +1,7 @@
 //! Reads orders from the parameters of a request.
 
-use huntsman::detect::copyvio::Degree;
-use huntsman::sweep::service::{ArticleOrder, CompareOrder, Refusal, SearchOrder, SourceOrder, Wiki, Wikis};
+use huntsman_detect::copyvio::Degree;
+use huntsman_sweep::service::{ArticleOrder, CompareOrder, Refusal, SearchOrder, SourceOrder, Wiki, Wikis};
 use url::Url;
 
 use super::params::Params;

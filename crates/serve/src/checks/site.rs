@@ -13,27 +13,27 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use huntsman::sweep::service::{Checker, OrderResult, Refusal, Wikis};
+use huntsman_sweep::service::{Checker, OrderResult, Refusal, Wikis};
 use maud::Markup;
 
+use super::access::Access;
 use super::api::{self, ApiResponse, Call, Format};
-use super::gate::Gate;
 use super::metrics::{Action, Telemetry};
 use super::params::Params;
 use super::question::{Question, QuestionError};
 use super::{order, pages};
 use crate::metrics::stats_families;
-use crate::prometheus;
-use crate::server::Visit;
+use crate::server::ActiveRequest;
 
 /// The content security policy: pages may use only the server's own style sheet and forms that post to this server.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// State that all requests share; cheap to clone.
+/// A server of copyvio checks, without its connections: the state that all requests share, and the routes. Cheap to
+/// clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Service {
-    pub(crate) gate: Gate,
+pub struct Service {
+    pub(crate) access: Access,
     pub(crate) checker: Checker,
     pub(crate) wikis: Arc<Wikis>,
     pub(crate) telemetry: Arc<Telemetry>,
@@ -44,28 +44,6 @@ pub(crate) struct Service {
 enum Form {
     Compare,
     Check,
-}
-
-/// The routes with their layers. The last layer is the outermost one: a request is first counted, then the name of
-/// its host is checked, then its token.
-pub(crate) fn routes(service: Service) -> Router {
-    let names = service.gate.names();
-    let api = get(api).post(api).options(preflight);
-    let routes = Router::new()
-        .route("/", get(index))
-        .route("/style.css", get(style))
-        .route("/compare", form_of(Form::Compare))
-        .route("/check", form_of(Form::Check))
-        .route("/api", api.clone())
-        .route("/api.json", api)
-        .route("/metrics", get(metrics))
-        .route("/healthz", get(async || "ok\n"))
-        .fallback(async || (StatusCode::NOT_FOUND, "there is /, /api.json, /metrics and /healthz\n"))
-        .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, "not with this method\n"))
-        .layer(from_fn(survive_panics))
-        .layer(from_fn_with_state(service.clone(), admit_by_token))
-        .with_state(service.clone());
-    names.guard(routes).layer(from_fn(add_common_headers)).layer(from_fn_with_state(service, count))
 }
 
 fn form_of(form: Form) -> MethodRouter<Service> {
@@ -114,12 +92,12 @@ async fn add_common_headers(request: Request, next: Next) -> Response {
 /// If the token is in the headers, the connection keeps its place from the beginning of the request.
 async fn admit_by_token(
     State(service): State<Service>,
-    visit: Visit,
+    visit: ActiveRequest,
     request: Request,
     next: Next,
 ) -> Response {
-    if service.gate.has_token()
-        && service.gate.admits_header(request.headers())
+    if service.access.has_token()
+        && service.access.admits_header(request.headers())
         && let Err(busy) = visit.let_in()
     {
         return busy.into_response();
@@ -137,28 +115,28 @@ async fn survive_panics(path: Option<MatchedPath>, request: Request, next: Next)
 }
 
 async fn refuse_other_sites(request: Request, next: Next) -> Response {
-    if Gate::is_cross_origin(request.headers()) {
+    if Access::is_cross_origin(request.headers()) {
         return (StatusCode::FORBIDDEN, "forms of other sites do not lead here\n").into_response();
     }
     next.run(request).await
 }
 
 async fn index(State(service): State<Service>) -> Response {
-    page(StatusCode::OK, pages::index(service.gate.has_token()))
+    page(StatusCode::OK, pages::index(service.access.has_token()))
 }
 
 async fn style() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/css; charset=utf-8")], pages::style())
 }
 
-async fn metrics(State(service): State<Service>, visit: Visit, headers: HeaderMap) -> Response {
-    if !service.gate.admits_header(&headers) {
+async fn metrics(State(service): State<Service>, visit: ActiveRequest, headers: HeaderMap) -> Response {
+    if !service.access.admits_header(&headers) {
         let text = "metrics are told to callers that have the token\n";
         return with_hint((StatusCode::UNAUTHORIZED, text).into_response());
     }
     let mut families = service.telemetry.families(service.checker.load(), visit.connections());
     families.extend(stats_families(&service.checker.workspace().handle().stats().snapshot()));
-    ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], families.text()).into_response()
+    ([(CONTENT_TYPE, huntsman_metrics::CONTENT_TYPE)], families.text()).into_response()
 }
 
 /// Tells browsers that pages of other sites may call the API.
@@ -188,7 +166,7 @@ async fn answer_form(
     let question = match question {
         Ok(question) => question,
         Err(QuestionError::Refused(refusal)) => return service.refused(form, &refusal, &Params::default()),
-        Err(unasked) => return unasked.into_response(),
+        Err(rejected) => return rejected.into_response(),
     };
     let shown = match service.submit(form, &question).await {
         Ok(result) => {
@@ -208,21 +186,51 @@ impl IntoResponse for QuestionError {
     fn into_response(self) -> Response {
         match self {
             Self::Refused(refusal) => api_response(Format::Json, Err(refusal)),
-            Self::Untaken(untaken) => untaken.into_response(),
+            Self::Rejected(rejection) => rejection.into_response(),
         }
     }
 }
 
 impl Service {
+    /// A service for the requests that `access` allows. `checker` carries out the orders, and `wikis` are the wikis
+    /// whose pages a request may name as its article.
+    pub fn new(access: Access, checker: Checker, wikis: Wikis) -> Self {
+        Self { access, checker, wikis: Arc::new(wikis), telemetry: Arc::default() }
+    }
+
+    /// The routes of the service, which [`serve`](crate::serve) puts on connections: `/` and the forms `/compare` and
+    /// `/check`, the API at `/api` and `/api.json`, `/metrics` and `/healthz`.
+    pub fn routes(self) -> Router {
+        // The last layer is the outermost one: a request is first counted, then the name of its host is checked, then
+        // its token.
+        let names = self.access.names();
+        let api = get(api).post(api).options(preflight);
+        let routes = Router::new()
+            .route("/", get(index))
+            .route("/style.css", get(style))
+            .route("/compare", form_of(Form::Compare))
+            .route("/check", form_of(Form::Check))
+            .route("/api", api.clone())
+            .route("/api.json", api)
+            .route("/metrics", get(metrics))
+            .route("/healthz", get(async || "ok\n"))
+            .fallback(async || (StatusCode::NOT_FOUND, "there is /, /api.json, /metrics and /healthz\n"))
+            .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, "not with this method\n"))
+            .layer(from_fn(survive_panics))
+            .layer(from_fn_with_state(self.clone(), admit_by_token))
+            .with_state(self.clone());
+        names.guard(routes).layer(from_fn(add_common_headers)).layer(from_fn_with_state(self, count))
+    }
+
     async fn call(&self, question: Question) -> Result<ApiResponse, Refusal> {
         let call = Call::read(&question.params)?;
         if call != Call::Sites {
             // Otherwise any page that is open in a browser on this machine could read everything that the operator
             // lets this server reach.
-            if !self.gate.has_token() && question.is_cross_origin {
+            if !self.access.has_token() && question.is_cross_origin {
                 return Err(Refusal::new(
                     "cross_origin",
-                    "pages of other sites may use this server only with a token (--token), in the header Authorization: Bearer",
+                    "pages of other sites may use this server only with a token in the header Authorization: Bearer",
                 ));
             }
             if !question.has_token {
@@ -254,7 +262,7 @@ impl Service {
             StatusCode::OK => StatusCode::UNPROCESSABLE_ENTITY,
             status => status,
         };
-        let markup = pages::refused(refusal, params, form == Form::Check, self.gate.has_token());
+        let markup = pages::refused(refusal, params, form == Form::Check, self.access.has_token());
         with_hint(page(status, markup))
     }
 }
@@ -339,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_for_which_nobody_waits_any_more_ends() {
+    async fn work_ends_when_its_caller_stops_waiting() {
         let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
         let work = run_as_task(async move {
             let _sender = sender;

@@ -2,10 +2,10 @@
 
 use std::time::SystemTime;
 
-use huntsman::Timestamp;
-use huntsman::detect::copyvio::{Chain, Confidence, highlight_html};
-use huntsman::sweep::service::{NamedPage, OrderResult, PASTED, Refusal};
-use huntsman::sweep::{Compared, MemoryPermit};
+use huntsman_crawler::Timestamp;
+use huntsman_detect::copyvio::{Chain, Confidence, highlight_html};
+use huntsman_sweep::service::{NamedPage, OrderResult, PASTED, Refusal};
+use huntsman_sweep::{Compared, MemoryPermit};
 use serde_json::{Value, json};
 
 use super::metrics::Action;

@@ -1,48 +1,71 @@
 //! Access control: host names, origins, the token.
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use url::Url;
 
-use crate::exit::{Failure, Outcome};
-use crate::server::Names;
+use crate::server::HostNames;
 
-/// Decides which requests are allowed.
-#[derive(Clone)]
-pub(crate) struct Gate {
-    names: Names,
-    token: Option<String>,
+/// Why [`Access`] cannot be controlled as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessError {
+    /// Other machines can reach this address, and there is no token.
+    NoToken(SocketAddr),
+    /// The token is empty, or has a character that is not a visible one of ASCII.
+    BadToken,
 }
 
-impl std::fmt::Debug for Gate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").field("names", &self.names).field("token", &self.token.is_some()).finish()
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoToken(address) => {
+                write!(f, "other machines can reach {address}: give a token, or listen at a loopback address")
+            }
+            Self::BadToken => {
+                f.write_str("the token is empty or has other characters than visible ones of ASCII")
+            }
+        }
     }
 }
 
-impl Gate {
-    /// Access control for a server that listens at `address`.
+impl std::error::Error for AccessError {}
+
+/// Decides which requests are allowed: by the name of the host that they ask for, by the site whose page sends them,
+/// and by the token, if there is one.
+#[derive(Clone)]
+pub struct Access {
+    names: HostNames,
+    token: Option<String>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("names", &self.names).field("token", &self.token.is_some()).finish()
+    }
+}
+
+impl Access {
+    /// Access control for a server that listens at `address`. The token must be valid in a header, and must contain no
+    /// character that a shell or a form would change.
     ///
     /// # Errors
-    /// Other machines can reach the address and there is no token, or the token is blank.
-    pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Outcome<Self> {
+    /// Other machines can reach the address and there is no token; or the token is empty, or has a character that is
+    /// not a visible one of ASCII.
+    pub fn new(address: SocketAddr, token: Option<String>) -> Result<Self, AccessError> {
         match &token {
-            None if !address.ip().is_loopback() => Err(Failure::usage(format!(
-                "--listen {address}: other machines could use this; add --token TOKEN (or HUNTSMAN_TOKEN), or use 127.0.0.1:{}",
-                address.port()
-            ))),
-            // The token must be valid in a header, and must contain no character that a shell or a form would change.
+            None if !address.ip().is_loopback() => Err(AccessError::NoToken(address)),
             Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                Err(Failure::usage("--token: use letters, digits and signs, without blanks"))
+                Err(AccessError::BadToken)
             }
-            _ => Ok(Self { names: Names::of(address), token }),
+            _ => Ok(Self { names: HostNames::of(address), token }),
         }
     }
 
     /// The host names under which this server may be addressed.
-    pub(crate) fn names(&self) -> Names {
+    pub(crate) fn names(&self) -> HostNames {
         self.names
     }
 
@@ -102,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_sites_are_told_by_their_browser() {
+    fn a_request_for_a_page_of_another_site_is_recognised_by_its_headers() {
         for (pairs, is_cross) in [
             (&[][..], false),
             (&[("sec-fetch-site", "none")], false),
@@ -117,21 +140,24 @@ mod tests {
         ] {
             let mut headers = headers(pairs);
             headers.insert("host", HeaderValue::from_static("localhost:8765"));
-            assert_eq!(Gate::is_cross_origin(&headers), is_cross, "{pairs:?}");
+            assert_eq!(Access::is_cross_origin(&headers), is_cross, "{pairs:?}");
         }
     }
 
     #[test]
     fn other_machines_need_the_token() {
-        let refused = Gate::new("0.0.0.0:8765".parse().unwrap(), None).unwrap_err();
-        assert!(refused.message.contains("--token"), "{}", refused.message);
-        assert!(Gate::new("127.0.0.1:1".parse().unwrap(), Some(String::new())).is_err());
-        let gate = Gate::new("0.0.0.0:8765".parse().unwrap(), Some("secret".to_owned())).unwrap();
-        assert!(gate.admits_header(&headers(&[("authorization", "bearer secret")])));
+        let everywhere = "0.0.0.0:8765".parse().unwrap();
+        assert_eq!(Access::new(everywhere, None).unwrap_err(), AccessError::NoToken(everywhere));
+        assert!(
+            Access::new("127.0.0.1:1".parse().unwrap(), Some(String::new())).unwrap_err()
+                == AccessError::BadToken
+        );
+        let access = Access::new(everywhere, Some("secret".to_owned())).unwrap();
+        assert!(access.admits_header(&headers(&[("authorization", "bearer secret")])));
         for wrong in ["Bearer secre", "Bearer secrets", "Basic secret", "secret", "Bearer "] {
-            assert!(!gate.admits_header(&headers(&[("authorization", wrong)])), "{wrong}");
+            assert!(!access.admits_header(&headers(&[("authorization", wrong)])), "{wrong}");
         }
-        assert!(!gate.admits(None) && gate.admits(Some("secret")));
-        assert!(!format!("{gate:?}").contains("secret"));
+        assert!(!access.admits(None) && access.admits(Some("secret")));
+        assert!(!format!("{access:?}").contains("secret"));
     }
 }

@@ -1,6 +1,6 @@
 //! The parameters of a request, by name.
 
-use huntsman::sweep::service::Refusal;
+use huntsman_sweep::service::Refusal;
 use serde_json::Value;
 use url::form_urlencoded;
 

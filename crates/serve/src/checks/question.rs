@@ -4,13 +4,13 @@ use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::Method;
 use http::header::CONTENT_TYPE;
-use huntsman::sweep::service::Refusal;
+use huntsman_sweep::service::Refusal;
 
-use super::gate::Gate;
+use super::access::Access;
 use super::order::MOST_TEXT;
 use super::params::Params;
 use super::site::{Service, not_logged_in};
-use crate::server::{Untaken, Visit};
+use crate::server::{ActiveRequest, Rejection};
 
 /// Maximum size of a body: two texts in the encoding that takes three bytes for each byte.
 const MOST_BODY: usize = 2 * 3 * MOST_TEXT + (1 << 20);
@@ -32,7 +32,7 @@ pub(crate) enum QuestionError {
     /// The client is not allowed to ask, or the parameters cannot be read.
     Refused(Refusal),
     /// The server did not accept the body.
-    Untaken(Untaken),
+    Rejected(Rejection),
 }
 
 impl From<Refusal> for QuestionError {
@@ -41,9 +41,9 @@ impl From<Refusal> for QuestionError {
     }
 }
 
-impl From<Untaken> for QuestionError {
-    fn from(untaken: Untaken) -> Self {
-        Self::Untaken(untaken)
+impl From<Rejection> for QuestionError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
     }
 }
 
@@ -54,21 +54,21 @@ impl FromRequest<Service> for Question {
     /// in the body. The connection keeps its place as soon as the token was seen.
     async fn from_request(request: Request, service: &Service) -> Result<Self, QuestionError> {
         let (mut head, body) = request.into_parts();
-        let gate = &service.gate;
+        let access = &service.access;
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let is_known = gate.admits_header(&head.headers);
+        let is_known = access.admits_header(&head.headers);
         if !is_known && !body.is_end_stream() && !Params::is_form(content_type) {
             return Err(not_logged_in().into());
         }
         let content_type = content_type.map(str::to_owned);
-        let visit = Visit::from_request_parts(&mut head, service).await;
+        let visit = ActiveRequest::from_request_parts(&mut head, service).await;
         let visit = visit.map_err(|_| Refusal::unhandled("the request has no connection"))?;
         let body = visit.read(body, MOST_BODY).await?;
         let params = Params::read(head.uri.query().unwrap_or(""), content_type.as_deref(), &body)?;
-        let has_token = is_known || head.method == Method::POST && gate.admits(params.get("token"));
+        let has_token = is_known || head.method == Method::POST && access.admits(params.get("token"));
         if has_token {
             visit.let_in()?;
         }
-        Ok(Self { params, has_token, is_cross_origin: Gate::is_cross_origin(&head.headers) })
+        Ok(Self { params, has_token, is_cross_origin: Access::is_cross_origin(&head.headers) })
     }
 }
