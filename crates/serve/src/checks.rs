@@ -6,7 +6,7 @@
 //! client decides is bounded: connections, bytes, time, concurrent checks, and the addresses that are fetched.
 //!
 //! ```no_run
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn run() -> huntsman_crawler::Result<()> {
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
