@@ -110,7 +110,9 @@ impl Flags {
         Self { out, lines: Vec::new(), known: HashSet::new(), pairs: HashSet::new(), keys }
     }
 
-    /// Appends flags to a file and reads those that it has. If its last line has no end, a killed run left it, and it is cut off.
+    /// Appends flags to a file and reads those that it has. If its last line has no end, a killed run left it, and it is cut off. A line
+    /// with a NUL byte was not written whole before the power was cut, as nothing that was synced has one; it is cut off with all that
+    /// follows. The documents of these flags are not in the index, so the flags are written again.
     ///
     /// # Errors
     /// The file cannot be opened or read, another process is writing it, or it contains something other than flags.
@@ -142,10 +144,15 @@ impl Flags {
         let mut reader =
             BufReader::with_capacity(1 << 16, file.try_clone().map_err(|error| failed(path, error))?);
         let (mut line, mut number, mut whole, mut foreign) = (Vec::new(), 0_u64, 0_u64, 0_u64);
+        let mut is_torn = false;
         loop {
             line.clear();
             let read = reader.read_until(b'\n', &mut line).map_err(|error| failed(path, error))?;
-            if line.last() != Some(&b'\n') {
+            if line.is_empty() {
+                break;
+            }
+            is_torn = line.contains(&0) || line.last() != Some(&b'\n');
+            if is_torn {
                 break;
             }
             number += 1;
@@ -163,10 +170,10 @@ impl Flags {
             warnings.tell(&Warning::ForeignFlags { path: path.to_owned(), lines: foreign });
         }
         let Output::File { file, .. } = &mut self.out else { return Ok(()) };
-        if number == 0 && !line.is_empty() && !b"{\"id\":".starts_with(&line[..line.len().min(6)]) {
+        if is_torn && number == 0 && !is_torn_flag(&line) {
             return Err(foreign_file(path));
         }
-        if !line.is_empty() {
+        if is_torn {
             warnings.tell(&Warning::TornFlags { path: path.to_owned() });
         }
         let cut = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
@@ -259,6 +266,17 @@ fn opened(path: &Path) -> Result<(File, bool), Error> {
         // If the file system has no locks, the flags are written without one.
         _ => Ok((file, is_regular)),
     }
+}
+
+/// Whether the first line of a file may be the rest of a flag that was not written whole. After a power cut whole sectors of it may be zero.
+fn is_torn_flag(line: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"{\"id\":";
+    const SECTOR: usize = 512;
+    let zeros = line.iter().take_while(|byte| **byte == 0).count();
+    let begins = line.len().min(BEGIN.len());
+    let is_text = || line.iter().all(|byte| *byte == 0 || *byte == b'\n' || *byte >= b' ');
+    line[..begins] == BEGIN[..begins]
+        || zeros > 0 && (zeros == line.len() || zeros.is_multiple_of(SECTOR)) && is_text()
 }
 
 fn foreign_file(path: &Path) -> Error {

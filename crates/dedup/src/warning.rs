@@ -20,7 +20,7 @@ pub enum Warning {
         /// The number of such lines.
         lines: u64,
     },
-    /// The last line of the file of flags had no end, because a run was killed while writing it. It was cut off.
+    /// The end of the file of flags was incomplete, because a run was killed while writing it. It was cut off.
     TornFlags {
         /// The file.
         path: PathBuf,
@@ -62,7 +62,7 @@ impl fmt::Display for Warning {
                 write!(f, "{}: {lines} {noun} are not flags; they stay, and are not counted", path.display())
             }
             Self::TornFlags { path } => {
-                write!(f, "{}: the last line has no end and is cut off", path.display())
+                write!(f, "{}: the end was not written whole and is cut off", path.display())
             }
             Self::TornIndex { path, bytes } => write!(
                 f,

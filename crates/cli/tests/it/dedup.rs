@@ -262,9 +262,33 @@ fn a_torn_last_flag_is_cut_off_and_written_again() {
         std::fs::remove_dir_all(path.join("index")).unwrap();
         std::fs::write(path.join("flags.jsonl"), &whole[..whole.len() - cut]).unwrap();
         let said = done(path, &add);
-        assert!(said.stderr.contains("last line has no end"), "{}", said.stderr);
+        assert!(said.stderr.contains("the end was not written whole"), "{}", said.stderr);
         assert_eq!(flagged(&lines(path.join("flags.jsonl"))), flagged(&json_lines(&whole)), "{cut}");
     }
+}
+
+#[test]
+fn flags_with_sectors_that_a_power_cut_lost_are_cut_off_and_written_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let documents = clusters(&mut StdRng::seed_from_u64(1), 300);
+    write(&path.join("day.jsonl"), &documents);
+    let add = ["add", "day.jsonl", "--index", "index", "--flags", "flags.jsonl"];
+    done(path, &add);
+    let whole = std::fs::read_to_string(path.join("flags.jsonl")).unwrap();
+    for lost in [0..512, 512..1_024, 1_024..whole.len(), 0..whole.len()] {
+        std::fs::remove_dir_all(path.join("index")).unwrap();
+        let mut bytes = whole.clone().into_bytes();
+        bytes[lost.clone()].fill(0);
+        std::fs::write(path.join("flags.jsonl"), bytes).unwrap();
+        let said = done(path, &add);
+        assert!(said.stderr.contains("the end was not written whole"), "{lost:?}: {}", said.stderr);
+        assert_eq!(flagged(&lines(path.join("flags.jsonl"))), flagged(&json_lines(&whole)), "{lost:?}");
+    }
+    let image = [&[0; 1_024][..], b"EFI PART\0\x01\x02\n"].concat();
+    std::fs::write(path.join("flags.jsonl"), &image).unwrap();
+    assert_eq!(dedup(path, &add).code, Some(2), "another file is not cut");
+    assert_eq!(std::fs::read(path.join("flags.jsonl")).unwrap(), image);
 }
 
 #[test]
