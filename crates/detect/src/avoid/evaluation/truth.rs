@@ -187,7 +187,7 @@ impl Row {
 }
 
 /// The path and query of an absolute URL; other texts unchanged.
-fn key(url: &str) -> Cow<'_, str> {
+pub(super) fn key(url: &str) -> Cow<'_, str> {
     let url = url.trim();
     let url = url.split('#').next().unwrap_or(url);
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"))
