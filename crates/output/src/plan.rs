@@ -42,6 +42,13 @@ pub(super) enum Start {
     Resumed,
 }
 
+impl Use {
+    /// Whether the run continues an earlier one.
+    pub fn continues(&self) -> bool {
+        self.start == Start::Resumed
+    }
+}
+
 impl Plan {
     /// Looks at a directory; changes nothing. With `fresh`, the files of an earlier run may be deleted; otherwise its run is continued. `store`
     /// is that of the queue.
