@@ -3,7 +3,9 @@
 
 mod args;
 mod cases;
+mod recordings;
 mod site;
+mod truth;
 
 use std::io::{self, Write};
 
@@ -19,9 +21,10 @@ pub(crate) fn run(args: AvoidDupArgs) -> Outcome {
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }
-    match &args.site {
-        None => cases::run(&args),
-        Some(url) => crate::on_runtime(site::run(url.clone(), args)),
+    match (&args.site, &args.recording) {
+        (Some(url), _) => crate::on_runtime(site::run(url.clone(), args)),
+        (None, Some(path)) => recordings::run(path, &args),
+        (None, None) => cases::run(&args),
     }
 }
 

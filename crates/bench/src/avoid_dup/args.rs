@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, ValueEnum, ValueHint};
-use huntsman::detect::avoid::evaluation::{Case, View};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use huntsman::detect::avoid::evaluation::{Case, Order, View};
 
 /// The text below the flags in the help.
 pub(crate) const HELP: &str = "\
 Made-up sites: recall is the share of the requests for known contents that were not sent, the warm-up included; lost are contents \
 that never came; the estimate is the model's own, with the upper end of its 95 % interval. Ranges are over the seeds.\n\n\
+A recorded crawl: one JSON object a line with url, status, ctype, location and body. The real predictor crawls it without a \
+network; every duplicate that is fetched is counted by its cause, and every lost content by the rule that skipped it.\n\n\
 A site that runs: each crawl is that of\n  \
 huntsman crawl URL --profile test --no-cookies --only LIST --concurrency N --per-host N --avoid-dup[=reference] --seed N\n\
 with the address of the site allowed. LIST is --list, or the URLs of the truth. Downloads are url and final_url of \
@@ -23,6 +25,7 @@ Pages with the same number show the same. Lines that begin with # are comments."
 
 /// Flags of `avoid-dup`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("measured").args(["site", "recording"]))]
 pub(crate) struct AvoidDupArgs {
     /// Made-up site (repeatable) [default: all].
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Case::ALL.map(case_value)))]
@@ -48,16 +51,24 @@ pub(crate) struct AvoidDupArgs {
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "truth", conflicts_with_all = ["case", "in_flight"])]
     pub(crate) site: Option<url::Url>,
 
-    /// Which of its URLs show the same: see below.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
+    /// A recorded crawl (NAME.jsonl or NAME.jsonl.zst), or a directory of them, each with its truth (NAME.tsv or NAME.tsv.gz).
+    #[arg(long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, conflicts_with = "case")]
+    pub(crate) recording: Option<PathBuf>,
+
+    /// Which of the URLs show the same: see below [default: the file beside the recording].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "measured")]
     pub(crate) truth: Option<PathBuf>,
+
+    /// The order in which the URLs of a recorded crawl are fetched (repeatable) [default: bfs].
+    #[arg(long, value_name = "ORDER", requires = "recording")]
+    pub(crate) order: Vec<OrderArg>,
 
     /// Fetches only URLs of this list [default: those of the truth].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
     pub(crate) list: Option<PathBuf>,
 
     /// By which numbers of the truth the table is.
-    #[arg(long, value_name = "VIEW", default_value = "area", requires = "site")]
+    #[arg(long, value_name = "VIEW", default_value = "area", requires = "measured")]
     pub(crate) view: ViewArg,
 
     /// Requests in flight, in all and per host.
@@ -125,6 +136,27 @@ impl Mode {
         match self {
             Self::Default => "default",
             Self::Reference => "reference",
+        }
+    }
+}
+
+/// Values of `avoid-dup --order`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Breadth-first.
+    Bfs,
+    /// Any order, by the seed.
+    Random,
+    /// Depth-first.
+    Dfs,
+}
+
+impl From<OrderArg> for Order {
+    fn from(order: OrderArg) -> Self {
+        match order {
+            OrderArg::Bfs => Self::Breadth,
+            OrderArg::Random => Self::Random,
+            OrderArg::Dfs => Self::Depth,
         }
     }
 }

@@ -18,6 +18,9 @@
 
 mod case;
 mod outcome;
+mod recording;
+mod replay;
+mod replayed;
 mod seeded_random;
 mod simulation;
 mod synthetic;
@@ -26,6 +29,9 @@ mod truth_maker;
 
 pub use case::{Case, CaseRequest};
 pub use outcome::{Outcome, Times};
+pub use recording::{Recording, RecordingError};
+pub use replay::{Order, Replay};
+pub use replayed::{Cause, Duplicate, Loss, Replayed};
 pub use simulation::Simulation;
 pub use truth::{Score, Truth, TruthError, View, ViewScore};
 pub use truth_maker::{MadeTruth, ResponseKind, TruthMaker};
