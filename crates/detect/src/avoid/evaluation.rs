@@ -18,6 +18,7 @@
 
 mod case;
 mod outcome;
+mod recorded_response;
 mod recording;
 mod replay;
 mod replayed;
@@ -29,6 +30,7 @@ mod truth_maker;
 
 pub use case::{Case, CaseRequest};
 pub use outcome::{Outcome, Times};
+pub use recorded_response::RecordedResponse;
 pub use recording::{Recording, RecordingError};
 pub use replay::{Order, Replay};
 pub use replayed::{Cause, Duplicate, Loss, Replayed};

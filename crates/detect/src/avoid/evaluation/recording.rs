@@ -5,10 +5,10 @@ use std::fmt;
 use std::io::{self, BufRead};
 
 use huntsman_html::{PageKind, Scan, ScanOptions, sniff};
-use serde::Deserialize;
 use url::Url;
 
 use super::super::{LinkPlaces, PageText};
+use super::recorded_response::RecordedResponse;
 use super::truth::Truth;
 
 /// The `base` of a page is looked for in this many bytes, as the crawler does.
@@ -16,9 +16,8 @@ const BASE_LIMIT: u32 = 4_096;
 
 /// The recorded answers to the URLs of a [`Truth`], in the form in which a model of duplicates needs them.
 ///
-/// The format is text of one JSON object per line: `url`, `status`, `ctype` (the content type), `location` (of redirects), and `body`.
-/// Answers whose body is not text have `body_base64` in its place, which is not read. Other fields are ignored. The first line is the page
-/// at which a crawl starts. Answers to URLs that are not in the truth are ignored.
+/// It is read from [`RecordedResponse`]s. The first of them is the page at which a crawl starts. Answers to URLs that are not in the truth
+/// are ignored.
 #[derive(Debug)]
 pub struct Recording {
     pub(super) pages: Vec<RecordedPage>,
@@ -56,18 +55,6 @@ pub(super) struct Learnable {
     /// The numbers of the pages to which it links, in order, each once.
     pub(super) links: Vec<u32>,
     pub(super) canonical: Option<Url>,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    url: String,
-    status: u16,
-    #[serde(default)]
-    ctype: Option<String>,
-    #[serde(default)]
-    location: Option<String>,
-    #[serde(default)]
-    body: Option<String>,
 }
 
 /// Why a recorded crawl cannot be used.
@@ -117,21 +104,13 @@ impl Recording {
         let mut recording = Self { pages: Vec::new(), start: 0, site: String::new(), truth };
         let mut numbers: HashMap<Url, u32> = HashMap::new();
         let mut scan = Scan::new();
-        for (number, line) in text.lines().enumerate() {
-            let wrong = |what: String| RecordingError::Line { number: number + 1, what };
-            let line = line.map_err(RecordingError::Io)?;
-            if line.is_empty() {
-                continue;
-            }
-            let line: Line = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
-            let mut url = Url::parse(&line.url).map_err(|error| wrong(format!("{}: {error}", line.url)))?;
-            url.set_fragment(None);
+        for response in RecordedResponse::read(text) {
+            let response = response?;
             if numbers.is_empty() {
-                recording.number_pages(&url, &mut numbers)?;
+                recording.number_pages(&response.url, &mut numbers)?;
             }
-            let Some(page) = numbers.get(&url).copied() else { continue };
-            let answer = Answer::of(&url, line, &numbers, &mut scan);
-            recording.pages[page as usize].answer = answer;
+            let Some(page) = numbers.get(&response.url).copied() else { continue };
+            recording.pages[page as usize].answer = Answer::of(&response, &numbers, &mut scan);
         }
         if numbers.is_empty() {
             return Err(RecordingError::Start);
@@ -162,11 +141,12 @@ impl Recording {
 }
 
 impl Answer {
-    fn of(url: &Url, line: Line, numbers: &HashMap<Url, u32>, scan: &mut Scan) -> Self {
-        if (300..400).contains(&line.status) {
-            let to = line.location.and_then(|location| url.join(&location).ok());
+    fn of(response: &RecordedResponse, numbers: &HashMap<Url, u32>, scan: &mut Scan) -> Self {
+        let body = response.text();
+        let url = &response.url;
+        if (300..400).contains(&response.status) {
             let is_here = |to: &Url| to.host_str() == url.host_str();
-            return match to.filter(is_here) {
+            return match response.location.clone().filter(is_here) {
                 Some(mut to) => {
                     to.set_fragment(None);
                     let page = numbers.get(&to).copied();
@@ -175,13 +155,15 @@ impl Answer {
                 None => Self::Other,
             };
         }
-        let Some(body) = line.body.filter(|_| (200..300).contains(&line.status)) else { return Self::Other };
-        let kind = sniff(line.ctype.as_deref(), None, url.path(), body.as_bytes());
+        if !(200..300).contains(&response.status) {
+            return Self::Other;
+        }
+        let kind = sniff(Some(&response.content_type), None, url.path(), &response.body);
         if kind == PageKind::Binary {
             return Self::Other;
         }
         if !kind.is_markup() {
-            let text = PageText::of_page(url, [(0, body.as_str())]);
+            let text = PageText::of_page(url, [(0, &*body)]);
             let places = LinkPlaces::default();
             return Self::Page(Box::new(Learnable { text, places, links: Vec::new(), canonical: None }));
         }
