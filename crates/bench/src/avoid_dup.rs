@@ -6,6 +6,7 @@ mod cases;
 mod recordings;
 mod site;
 mod truth;
+mod truth_maker;
 
 use std::io::{self, Write};
 
@@ -18,6 +19,9 @@ pub(crate) use args::{AvoidDupArgs, HELP};
 use args::Mode;
 
 pub(crate) fn run(args: AvoidDupArgs) -> Outcome {
+    if let Some(path) = &args.make_truth {
+        return truth_maker::run(path, &args);
+    }
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }

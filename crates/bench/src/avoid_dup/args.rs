@@ -21,11 +21,13 @@ The truth is a text of lines (.gz is unpacked) with four columns, separated by t
 2  number of the content, compared by all visible text but what most pages have\n  \
 3  kind: page; all others (redirect, other, error) are not scored and have -1 in both numbers\n  \
 4  path and query, such as /viewtopic.php?t=7\n\
-Pages with the same number show the same. Lines that begin with # are comments.";
+Pages with the same number show the same. Lines that begin with # are comments.\n\n\
+--make-truth writes it for a crawl that `huntsman crawl --record` recorded: in the order of the crawl, a page has the number of the \
+earliest other one of which at least nine tenths of the runs of four words agree (Jaccard) with its own.";
 
 /// Flags of `avoid-dup`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("measured").args(["site", "recording"]))]
+#[command(group = ArgGroup::new("measured").args(["site", "recording"]).conflicts_with("make_truth"))]
 pub(crate) struct AvoidDupArgs {
     /// Made-up site (repeatable) [default: all].
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Case::ALL.map(case_value)))]
@@ -58,6 +60,20 @@ pub(crate) struct AvoidDupArgs {
     /// Which of the URLs show the same: see below [default: the file beside the recording].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "measured")]
     pub(crate) truth: Option<PathBuf>,
+
+    /// Finds out which URLs of this recorded crawl show the same, and writes the truth; measures nothing. The crawl should be one without
+    /// AvoidDup.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["case", "in_flight"])]
+    pub(crate) make_truth: Option<PathBuf>,
+
+    /// CSS selector of the area with the content proper; a page on which it matches nothing is compared as a whole [default: all visible
+    /// text but what most pages have].
+    #[arg(long, value_name = "SELECTOR", requires = "make_truth")]
+    pub(crate) area: Option<String>,
+
+    /// Writes the truth to this file, packed if it ends with .gz [default: stdout].
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "make_truth")]
+    pub(crate) output: Option<PathBuf>,
 
     /// The order in which the URLs of a recorded crawl are fetched (repeatable) [default: bfs].
     #[arg(long, value_name = "ORDER", requires = "recording")]

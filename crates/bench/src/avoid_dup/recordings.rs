@@ -1,9 +1,11 @@
 //! Recorded crawls of sites, crawled again without a network.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use huntsman::detect::avoid::Options;
 use huntsman::detect::avoid::evaluation::{Cause, Order, Recording, Replay, Replayed, View};
 use huntsman_cli::exit::{Exit, Failure, Outcome};
@@ -89,7 +91,7 @@ pub(super) fn run(path: &Path, args: &AvoidDupArgs) -> Outcome {
 fn recordings_in(directory: &Path) -> Outcome<Vec<PathBuf>> {
     let is_recording = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
+        [".jsonl", ".jsonl.gz", ".jsonl.zst"].iter().any(|end| name.ends_with(end))
     };
     let entries = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
     let mut files: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
@@ -97,7 +99,9 @@ fn recordings_in(directory: &Path) -> Outcome<Vec<PathBuf>> {
     files.sort();
     if files.is_empty() {
         let shown = escape(&directory.to_string_lossy()).into_owned();
-        return Err(Failure::usage(format!("--recording {shown}: no file ends in .jsonl or .jsonl.zst")));
+        return Err(Failure::usage(format!(
+            "--recording {shown}: no file ends in .jsonl, .jsonl.gz or .jsonl.zst"
+        )));
     }
     Ok(files)
 }
@@ -105,7 +109,7 @@ fn recordings_in(directory: &Path) -> Outcome<Vec<PathBuf>> {
 /// The name of a file up to its first dot after the directory: `wiki` of `wiki.jsonl.zst`.
 fn name_of(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let name = name.strip_suffix(".zst").unwrap_or(&name);
+    let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     name.strip_suffix(".jsonl").unwrap_or(name).to_owned()
 }
 
@@ -117,20 +121,29 @@ fn read(file: &Path, truth: Option<&Path>) -> Outcome<Recording> {
         None => beside("tsv.gz"),
     };
     let truth = truth::read(&truth)?;
-    let shown = escape(&file.to_string_lossy()).into_owned();
-    let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("--recording {shown}: {error}"));
-    let opened = File::open(file).map_err(|error| wrong(&error))?;
-    let text: Box<dyn BufRead> = if file.extension().is_some_and(|extension| extension == "zst") {
-        let mut unpacked = zstd::stream::read::Decoder::new(opened).map_err(|error| wrong(&error))?;
-        unpacked.window_log_max(WINDOW).map_err(|error| wrong(&error))?;
-        Box::new(BufReader::new(unpacked))
-    } else {
-        Box::new(BufReader::new(opened))
-    };
-    Recording::read(text, truth).map_err(|error| match std::error::Error::source(&error) {
-        Some(cause) => wrong(&format!("{error}: {cause}")),
-        None => wrong(&error),
+    Recording::read(open(file)?, truth).map_err(|error| wrong(file, &error))
+}
+
+/// Opens a recorded crawl; `.gz` and `.zst` are unpacked.
+pub(super) fn open(file: &Path) -> Outcome<Box<dyn BufRead>> {
+    let opened = File::open(file).map_err(|error| wrong(file, &error))?;
+    Ok(match file.extension().and_then(|extension| extension.to_str()) {
+        Some("gz") => Box::new(BufReader::new(MultiGzDecoder::new(opened))),
+        Some("zst") => {
+            let mut unpacked =
+                zstd::stream::read::Decoder::new(opened).map_err(|error| wrong(file, &error))?;
+            unpacked.window_log_max(WINDOW).map_err(|error| wrong(file, &error))?;
+            Box::new(BufReader::new(unpacked))
+        }
+        _ => Box::new(BufReader::new(opened)),
     })
+}
+
+/// What is wrong with a recorded crawl.
+pub(super) fn wrong(file: &Path, error: &dyn Error) -> Failure {
+    let shown = escape(&file.to_string_lossy()).into_owned();
+    let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
+    Failure::usage(format!("{shown}: {error}{cause}"))
 }
 
 impl Runs {
