@@ -5,6 +5,7 @@ mod content;
 pub mod evaluation;
 mod journal;
 mod kinds;
+mod links;
 mod overrides;
 mod page;
 mod predictor;
@@ -14,6 +15,7 @@ mod site;
 mod target;
 
 pub use journal::Damaged;
+pub use links::LinkPlaces;
 pub use overrides::Overrides;
 pub use page::PageText;
 pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule, Totals};

@@ -1,5 +1,6 @@
 //! The text of a page as the predictor keeps it: hashed words in blocks.
 
+use huntsman_html::Scan;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -41,6 +42,11 @@ impl PageText {
         let values = slots.iter().skip(1).flat_map(|slot| slot.value.split_whitespace());
         let own: Vec<&str> = values.filter(|value| value.len() >= IDENTIFIER && has_digit(value)).collect();
         Self::without(&own, blocks)
+    }
+
+    /// Makes a page from the scan of the page with this URL, which must have been made with blocks.
+    pub fn of_scan(url: &Url, scan: &Scan) -> Self {
+        Self::of_page(url, scan.blocks().map(|block| (block.path, block.text)))
     }
 
     fn without<'a>(own: &[&str], blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {

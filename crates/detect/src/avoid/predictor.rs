@@ -163,6 +163,28 @@ struct Exploration {
     share: f64,
 }
 
+/// A relation of a URL to pages that were learnt.
+#[derive(Clone, Debug)]
+pub(crate) struct Tie {
+    pub(crate) kinship: Kinship,
+    pub(crate) dropped: SmallVec<[Name; 4]>,
+    pub(crate) names: Vec<String>,
+    pub(crate) probability: f64,
+    /// Whether the probability is above the threshold.
+    pub(crate) passes: bool,
+    pub(crate) evidence: Row,
+    /// The pages that represent the contents that it may have.
+    pub(crate) pages: Vec<u32>,
+}
+
+impl fmt::Display for Tie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { dup, nodup } = self.evidence;
+        let (names, p) = (self.names.join(", "), self.probability);
+        write!(f, "{:?} {names} ({dup:.0} same, {nodup:.1} not, probability {p:.3})", self.kinship)
+    }
+}
+
 /// Totals of a crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
@@ -369,6 +391,23 @@ impl Predictor {
         let prediction = self.sites.get(site)?.predict(&raw_slots(url, &self.overrides), links);
         prediction.kinship?;
         Some(self.reason(site, url, &prediction))
+    }
+
+    /// All relations of a URL to pages that were learnt.
+    pub(crate) fn ties(&self, site: &str, url: &Url) -> Vec<Tie> {
+        let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
+        let Some(model) = self.sites.get(site) else { return Vec::new() };
+        let mut ties = model.ties(&raw_slots(url, &self.overrides), links);
+        for tie in &mut ties {
+            tie.passes = tie.probability > self.options.threshold;
+            tie.names = tie.dropped.iter().map(|name| self.name(*name)).collect();
+        }
+        ties
+    }
+
+    /// The number of the content of a page.
+    pub(crate) fn content(&self, site: &str, page: u32) -> Option<u32> {
+        self.sites.get(site)?.content(page)
     }
 
     /// Records that a request is in flight.

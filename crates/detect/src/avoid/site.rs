@@ -9,6 +9,7 @@ use super::content::{ContentId, Contents, Sketch};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
+use super::predictor::Tie;
 use super::rows::{Row, RowKeys, Rows};
 use super::shape::{Mix, Name, RawSlot, Slot, normal_form};
 use super::target::{Target, has};
@@ -349,6 +350,30 @@ impl Site {
             });
         }
         best
+    }
+
+    /// All relations of the URL to pages that were learnt.
+    pub(crate) fn ties(&self, raw: &[RawSlot], links: &[LinkContext]) -> Vec<Tie> {
+        let target = Target::of(raw, &self.kinds);
+        let hypotheses = self.hypotheses(&target, links).into_iter();
+        let tie = |hypothesis: Hypothesis| {
+            let (probability, evidence) = self.rows.believe(&hypothesis.rows, self.min_evidence);
+            Tie {
+                kinship: hypothesis.kinship,
+                dropped: hypothesis.dropped,
+                names: Vec::new(),
+                probability,
+                passes: false,
+                evidence,
+                pages: hypothesis.contents.iter().map(|content| self.contents.leader(*content)).collect(),
+            }
+        };
+        hypotheses.map(tie).collect()
+    }
+
+    /// The content of the page with this number.
+    pub(crate) fn content(&self, page: u32) -> Option<ContentId> {
+        self.content_of.get(page as usize).copied().flatten()
     }
 
     /// Records that a URL was skipped for now by the row with this key.
