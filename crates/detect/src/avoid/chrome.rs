@@ -1,6 +1,7 @@
 //! Chrome: the text of pages that is not their content, such as menus and footers.
 
 use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
 
 use super::content::{ContentText, Texts};
 use super::page::{PageText, TextBlock};
@@ -22,8 +23,8 @@ const MIN_EQUAL: f64 = 0.85;
 
 /// A page with fewer words beside its chrome, of so many in all, has no other content than its chrome: a list of filters that are the same
 /// on every page, above a list that is always the same, too.
-const MIN_CONTENT: usize = 4;
-const WHOLE_PAGE: usize = 30;
+const MIN_CONTENT: u32 = 4;
+const WHOLE_PAGE: u32 = 30;
 /// A page is compared without the words that its URL has, too, if so many others remain: with fewer, the words of the URL are the content
 /// (a search that found nothing, a page that is not there).
 const MIN_WITHOUT_OWN: usize = 12;
@@ -69,16 +70,45 @@ impl Chrome {
 
     /// The blocks of a page that are not chrome.
     fn content(&self, page: &PageText) -> Vec<TextBlock> {
-        let words = |blocks: &[TextBlock]| blocks.iter().map(|block| block.words as usize).sum::<usize>();
         let is_own = |block: &&TextBlock| !self.common.contains(&(block.position, block.text));
         let own: Vec<TextBlock> = page.blocks.iter().filter(is_own).copied().collect();
-        let is_content = |block: &&TextBlock| !self.identity.contains(&block.position);
+        let restored = self.restored(&own);
+        let is_content = |block: &&TextBlock| {
+            !self.identity.contains(&block.position) || restored.contains(&block.position)
+        };
         let content: Vec<TextBlock> = own.iter().filter(is_content).copied().collect();
-        let kept = if 2 * words(&content) < words(&own) { own } else { content };
-        if words(&kept) < MIN_CONTENT && words(&page.blocks) >= WHOLE_PAGE {
+        let words = |blocks: &[TextBlock]| blocks.iter().map(|block| block.words).sum::<u32>();
+        if words(&content) < MIN_CONTENT && words(&page.blocks) >= WHOLE_PAGE {
             return page.blocks.clone();
         }
-        kept
+        content
+    }
+
+    /// The positions of identity chrome that are content on this page, because little else would remain: chrome is what surrounds a content,
+    /// so at least half of the words are content. The positions with most words come first: a headline stays chrome where a table does not.
+    fn restored(&self, own: &[TextBlock]) -> SmallVec<[u32; 4]> {
+        let mut restored = SmallVec::new();
+        let (mut all, mut identity) = (0, 0);
+        let mut positions: SmallVec<[(u32, u32); 8]> = SmallVec::new();
+        for block in own {
+            all += block.words;
+            if self.identity.contains(&block.position) {
+                identity += block.words;
+                match positions.iter_mut().find(|(_, position)| *position == block.position) {
+                    Some((words, _)) => *words += block.words,
+                    None => positions.push((block.words, block.position)),
+                }
+            }
+        }
+        positions.sort_unstable_by(|a, b| b.cmp(a));
+        for (words, position) in positions {
+            if 2 * identity <= all {
+                break;
+            }
+            identity -= words;
+            restored.push(position);
+        }
+        restored
     }
 }
 

@@ -37,7 +37,11 @@ const MOST_PURE: f64 = 0.98;
 /// The least number of tests of its own of a row that is believed.
 const MIN_TESTS: f64 = 3.0;
 /// The highest probability without enough tests: the request is worth a test, and waits for those in flight.
-const UNTESTED: f64 = 0.6;
+pub(crate) const UNTESTED: f64 = 0.6;
+/// A row is believed at this multiple of the length of the range at which it was tested, beyond each end of it.
+const REACH: i64 = 2;
+/// A value of a dropped choice that was never tested is like the others once so many of them were.
+const VALUES_TESTED: f64 = 3.0;
 /// The share of copies under a pure row: even those have exceptions, such as a page that changes.
 const PURE: f64 = 0.999;
 /// The share of copies under a mixed row, as prior with its weight; and the least that is assumed, because the lower it is the sooner a row
@@ -96,8 +100,8 @@ pub(crate) struct RowKeys {
     pub(crate) choices: SmallVec<[u64; 4]>,
     /// The row of all kept choices.
     pub(crate) own: u64,
-    /// One row for each dropped choice.
-    pub(crate) values: SmallVec<[u64; 4]>,
+    /// One row for each dropped choice, with the group of the rows for its values.
+    pub(crate) values: SmallVec<[(u64, u64); 4]>,
     /// The places of the dropped values, each with the key of the range of places at which the own row was tested.
     pub(crate) places: SmallVec<[(u64, i64); 2]>,
     /// A row that is still more specific, and replaces all others once it has evidence; 0 if there is none.
@@ -165,9 +169,21 @@ impl Rows {
         self.rows.get(&key).copied().unwrap_or_default()
     }
 
+    /// The row of the template and the dropped slots.
+    pub(crate) fn of_template(&self, keys: &RowKeys) -> Row {
+        self.get(keys.template)
+    }
+
     pub(crate) fn observe(&mut self, keys: &RowKeys, is_dup: bool) {
+        for (row, group) in &keys.values {
+            if self.get(*row).total() == 0.0 {
+                self.sisters.entry(*group).or_default().pure += 1;
+            }
+        }
         let all = [keys.template].into_iter().chain(keys.choices.iter().copied());
-        for key in all.chain(keys.values.iter().copied()).chain((keys.finer != 0).then_some(keys.finer)) {
+        for key in
+            all.chain(keys.values.iter().map(|(row, _)| *row)).chain((keys.finer != 0).then_some(keys.finer))
+        {
             self.rows.entry(key).or_default().observe(is_dup);
         }
         if is_dup {
@@ -251,8 +267,13 @@ impl Rows {
             return self.believe_mixed(keys, min_evidence);
         }
         let mut probability = self.believe_clean(keys, own);
-        for key in &keys.values {
-            probability = probability.min(self.get(*key).mean(probability, WEIGHT));
+        for (row, group) in &keys.values {
+            let value = self.get(*row);
+            probability = probability.min(value.mean(probability, WEIGHT));
+            let others = self.sisters.get(group).copied().unwrap_or_default().total();
+            if value.total() == 0.0 && others < VALUES_TESTED {
+                probability = probability.min(UNTESTED);
+            }
         }
         if own.total() < MIN_TESTS || self.is_beyond(keys) {
             probability = probability.min(UNTESTED);
@@ -260,13 +281,13 @@ impl Rows {
         (probability, own)
     }
 
-    /// Whether a value is farther from those that tested the row than these are from each other. Values have an order, and contents are runs
+    /// Whether a value is more than twice as far from those that tested the row as these are from each other. Values have an order, and contents are runs
     /// in it: tests at one end say little about the other end.
     fn is_beyond(&self, keys: &RowKeys) -> bool {
         keys.places.iter().any(|(range, at)| {
             let Some((low, high)) = self.ranges.get(range) else { return false };
-            let length = high.saturating_sub(*low);
-            *at < low.saturating_sub(length) || *at > high.saturating_add(length)
+            let reach = high.saturating_sub(*low).saturating_mul(REACH);
+            *at < low.saturating_sub(reach) || *at > high.saturating_add(reach)
         })
     }
 
@@ -341,8 +362,8 @@ impl Rows {
         }
         let own = self.get(keys.own);
         let mut probability = own.mean(prior, WEIGHT);
-        for key in &keys.values {
-            probability = probability.min(self.get(*key).mean(own.mean(prior, WEIGHT), WEIGHT));
+        for (row, _) in &keys.values {
+            probability = probability.min(self.get(*row).mean(own.mean(prior, WEIGHT), WEIGHT));
         }
         let finer = self.get(keys.finer);
         if keys.finer != 0 && finer.total() >= min_evidence {

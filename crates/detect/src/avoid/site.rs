@@ -18,6 +18,7 @@ use relations::{Hypothesis, parameter_row, parameter_rows};
 
 mod indexes;
 mod relations;
+mod runs;
 
 /// The most pages that are kept for relearning what the content of a page is.
 pub(crate) const LOG: usize = 2_000;
@@ -61,6 +62,8 @@ pub enum Kinship {
     Moved,
     /// A page was fetched that is the same except for parameters that were learnt not to matter.
     Canonical,
+    /// Pages with a lower and with a higher value of a slot were fetched, and both have one content.
+    Between,
     /// The page that links to it was fetched.
     Link,
     /// A page that was fetched names it as its own address.
@@ -84,6 +87,8 @@ pub(crate) struct Prediction {
     pub(crate) page: Option<u32>,
     /// Whether a page in flight may decide it.
     pub(crate) hold: bool,
+    /// The distance to the nearest known value, if contents are runs in the order of the values: the farthest is fetched first.
+    pub(crate) distance: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -208,9 +213,11 @@ impl Site {
                     key: hypothesis.rows.own,
                     page: hypothesis.contents.first().map(|content| self.contents.page(*content)),
                     hold: false,
+                    distance: None,
                 };
             }
         }
+        best.distance = self.distance(&target);
         if !self.in_flight.is_empty() {
             let (own, canonical) = (target.key(), self.canonical(&target).key);
             best.hold =

@@ -143,7 +143,7 @@ impl Target {
                 keys.places.push((key.0, slot.place.at));
             }
             if has(set, index) && by_value(index) {
-                keys.values.push(Self::value_row(keys.own, slot));
+                keys.values.push((Self::value_row(keys.own, slot), Self::values_of(keys.own, slot)));
             }
         }
         keys
@@ -154,9 +154,20 @@ impl Target {
         Mix(own).with(3).with(u64::from(slot.name.0)).with(slot.value).0
     }
 
+    /// The key of the group of those rows.
+    pub(crate) fn values_of(own: u64, slot: &Slot) -> u64 {
+        Mix(own).with(4).with(u64::from(slot.name.0)).0
+    }
+
     /// Whether the URL has a slot that the user has forbidden to treat as irrelevant.
     pub(crate) fn has_forbidden(&self) -> bool {
         self.shape.slots.iter().any(|slot| slot.prior == PriorKnowledge::Forbidden)
+    }
+
+    /// The slot of a set, if it is a single one whose values have an order.
+    pub(crate) fn ordered(&self, set: u16) -> Option<&Slot> {
+        let slot = (set.count_ones() == 1).then(|| &self.shape.slots[set.trailing_zeros() as usize]);
+        slot.filter(|slot| slot.place.sort != Sort::None)
     }
 
     /// The parameter of a set, if the set is a single parameter.

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::runs::Runs;
 use crate::avoid::content::ContentId;
 use crate::avoid::rows::RowKeys;
 use crate::avoid::shape::{Mix, Name, Slot};
@@ -43,7 +44,7 @@ impl DroppedSlots {
         name.is_parameter().then(|| Slot::hashed(name, value))
     }
 
-    pub(super) fn rows(&self, value: u64) -> RowKeys {
+    pub(super) fn rows(&self, value_hash: u64) -> RowKeys {
         let (names, template) = (self.names, self.template);
         let mut rows = RowKeys {
             kind: Mix::new(Target::REMOVED_KIND).0,
@@ -52,7 +53,8 @@ impl DroppedSlots {
             own: self.own,
             ..RowKeys::default()
         };
-        rows.values.extend(self.parameter(value).map(|slot| Target::value_row(self.own, &slot)));
+        let value = |slot: Slot| (Target::value_row(self.own, &slot), Target::values_of(self.own, &slot));
+        rows.values.extend(self.parameter(value_hash).map(value));
         rows
     }
 }
@@ -127,6 +129,7 @@ impl SameValues {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageIndexes {
     pub(super) changed: ContentIndex,
+    pub(super) runs: Runs,
     pub(super) exact: HashMap<u64, ContentId>,
     pub(super) longer: HashMap<u64, SmallVec<[LongerVariant; 1]>>,
     pub(super) droppings: Vec<DroppedSlots>,
@@ -139,8 +142,11 @@ pub(super) struct PageIndexes {
 impl PageIndexes {
     /// Adds a page. `canonical` is the key of its URL without the parameters that do not matter.
     pub(super) fn store(&mut self, target: &Target, canonical: u64, content: ContentId) {
-        for (_, key) in target.changed_keys() {
+        for (set, key) in target.changed_keys() {
             self.changed.remember(key, content);
+            if let Some(slot) = target.ordered(set) {
+                self.runs.add(run_key(key, slot), slot.place.at, content);
+            }
         }
         self.exact.insert(target.key(), content);
         self.canonical.remember(canonical, content);
@@ -182,6 +188,11 @@ impl PageIndexes {
             self.droppings.len() as u32 - 1
         })
     }
+}
+
+/// The key of the run of the values of a slot, under the key of the URLs that differ in it.
+pub(super) fn run_key(changed: u64, slot: &Slot) -> u64 {
+    Mix(changed).with(slot.place.sort as u64).0
 }
 
 pub(super) fn remember(ids: &mut Ids, content: ContentId, most: usize) {

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::indexes::Ids;
+use super::indexes::{Ids, run_key};
 use super::{Kinship, LinkContext, Site};
 use crate::avoid::content::{ContentId, Contents};
 use crate::avoid::overrides::PriorKnowledge;
@@ -16,6 +16,10 @@ const LINK: u64 = 50;
 const CANONICAL: u64 = 60;
 const PARAMETER: u64 = 70;
 const NAMED: u64 = 80;
+const BETWEEN: u64 = 110;
+/// The values of a slot are fetched by their distance from known ones after so many tests, of which so many came out the same.
+const TESTS_OF_RUNS: f64 = 3.0;
+const COPIES_OF_RUNS: f64 = 0.25;
 
 #[derive(Clone, Debug)]
 pub(super) struct Hypothesis {
@@ -78,6 +82,7 @@ impl Site {
                 });
             }
         }
+        self.between(target, &mut found);
         matched.clear();
         for set in target.removal_sets() {
             if matched.iter().any(|smaller| smaller & set == *smaller) {
@@ -186,6 +191,47 @@ impl Site {
             }
         }
         found
+    }
+
+    /// The relations to pages with a lower and a higher value of a slot, where both show the same.
+    fn between(&self, target: &Target, found: &mut Vec<Hypothesis>) {
+        for (set, key) in target.changed_keys() {
+            let Some(slot) = target.ordered(set) else { continue };
+            let around = self.stores.runs.around(run_key(key, slot), slot.place.at);
+            let Some((below, above, length)) = around.and_then(|around| around.between) else { continue };
+            if !self.contents.is_equal(below, above) {
+                continue;
+            }
+            let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
+            let rows = RowKeys {
+                kind: Mix::new(BETWEEN).0,
+                names: names.0,
+                template: names.0,
+                own: names.with(1 + u64::from(length.ilog2())).0,
+                ..RowKeys::default()
+            };
+            found.push(Hypothesis {
+                kinship: Kinship::Between,
+                dropped: SmallVec::from_slice(&[slot.name]),
+                rows,
+                contents: Ids::from_slice(&[below]),
+                parameter: None,
+                row: 0,
+                size: 0,
+            });
+        }
+    }
+
+    /// The distance of a URL to the nearest known one that differs in an ordered value only, where such URLs show the same often enough.
+    pub(super) fn distance(&self, target: &Target) -> Option<u64> {
+        let of_set = |(set, key): (u16, u64)| {
+            let slot = target.ordered(set)?;
+            let row = self.rows.of_template(&target.changed_rows(set));
+            let are_runs = row.total() >= TESTS_OF_RUNS && f64::from(row.dup) >= COPIES_OF_RUNS * row.total();
+            let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
+            are_runs.then_some(around.nearest)
+        };
+        target.changed_keys().filter_map(of_set).min()
     }
 
     /// The URL without the parameters that were learnt not to matter.
