@@ -42,3 +42,23 @@ impl LinkPlaces {
         self.0.keys()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use huntsman_html::{Scan, ScanOptions};
+
+    use super::*;
+
+    #[test]
+    fn all_places_of_a_link_are_kept() {
+        let page = "<nav><a href='/a#top'>a</a></nav><p><a href='/a'>a</a><footer><a href='/a'>a</a><a href='/b'>b</a></footer>";
+        let scan = Scan::of(page, &ScanOptions { blocks: true, ..ScanOptions::default() });
+        let base = Url::parse("https://h.example/").expect("a URL");
+        let places = LinkPlaces::of(scan.links(page), |address| base.join(address).ok());
+        let to = base.join("/a").expect("a URL");
+        let links: Vec<LinkContext> = places.contexts(&to, 7).collect();
+        assert_eq!(links.len(), 3, "{places:?}");
+        assert!(links.iter().all(|link| link.page == 7));
+        assert_eq!(places.urls().count(), 2);
+    }
+}

@@ -66,6 +66,8 @@ struct Crawl<'a> {
     seen: HashSet<u32>,
     in_flight: VecDeque<Sent>,
     fetched: Vec<u32>,
+    /// The answers that landed, by page: how many had landed before.
+    landed: HashMap<u32, usize>,
     /// By the number of a page, its number in the model.
     learnt: HashMap<u32, u32>,
     /// By content, the first page that was sent for.
@@ -81,8 +83,8 @@ struct Sent {
     page: u32,
     /// Why the request was sent, as far as that is known before its answer.
     cause: Option<Cause>,
-    /// The probability with which its content was expected to be known.
-    probability: f64,
+    /// The number of answers that had landed when it was sent.
+    landed: usize,
 }
 
 impl Replay {
@@ -104,6 +106,7 @@ impl Replay {
             seen: HashSet::new(),
             in_flight: VecDeque::new(),
             fetched: Vec::new(),
+            landed: HashMap::new(),
             learnt: HashMap::new(),
             first_of: HashMap::new(),
             duplicates: Vec::new(),
@@ -134,7 +137,7 @@ impl Crawl<'_> {
         let url = &self.recording.pages[start as usize].url;
         self.predictor.discover(&self.recording.site, url, None);
         self.seen.insert(start);
-        self.send(start, None, 0.0);
+        self.send(start, None);
     }
 
     fn enqueue(&mut self, page: u32) {
@@ -152,7 +155,6 @@ impl Crawl<'_> {
         let recorded = &self.recording.pages[page as usize];
         let (site, url) = (&self.recording.site, &recorded.url);
         let attempt = if key.0 == LAST { Attempt::Last } else { Attempt::Regular };
-        let probability = self.predictor.explain(site, url).map_or(0.0, |reason| reason.probability);
         let is_warm = self.predictor.totals().learnt >= u64::from(self.predictor.options().warmup);
         let cause = match self.predictor.decide(site, url, attempt) {
             Decision::Drop(reason) => {
@@ -180,14 +182,14 @@ impl Crawl<'_> {
             Decision::Hold | Decision::Fetch => None,
         };
         let cause = cause.or((!is_warm).then_some(Cause::WarmUp));
-        self.send(page, cause, probability);
+        self.send(page, cause);
     }
 
-    fn send(&mut self, page: u32, cause: Option<Cause>, probability: f64) {
+    fn send(&mut self, page: u32, cause: Option<Cause>) {
         let recorded = &self.recording.pages[page as usize];
         self.predictor.request_started(&self.recording.site, &recorded.url);
         self.fetched.push(page);
-        self.in_flight.push_back(Sent { page, cause, probability });
+        self.in_flight.push_back(Sent { page, cause, landed: self.landed.len() });
     }
 
     fn release_held(&mut self) {
@@ -200,6 +202,7 @@ impl Crawl<'_> {
         let recorded = &self.recording.pages[sent.page as usize];
         let site = &self.recording.site;
         self.predictor.request_finished(site, &recorded.url);
+        self.landed.insert(sent.page, self.landed.len());
         match &recorded.answer {
             Answer::Page(page) => {
                 let ties = self.predictor.ties(site, &recorded.url);
@@ -215,7 +218,7 @@ impl Crawl<'_> {
                     self.seen.insert(target);
                     self.queue.retain(|_, queued| *queued != target);
                     self.held.retain(|(_, queued)| *queued != target);
-                    self.send(target, None, 0.0);
+                    self.send(target, None);
                 }
             }
             Answer::Other => {}
@@ -253,24 +256,22 @@ impl Crawl<'_> {
             return;
         }
         let site = &recording.site;
-        let id_of = |page: u32| self.predictor.content(site, page);
-        let own = id_of(self.learnt[&sent.page]);
+        let own = self.learnt[&sent.page];
+        let is_equal = |page: u32| self.predictor.shows_the_same(site, page, own);
         let equal = |page: &u32| {
             let row = recording.pages[*page as usize].row;
-            *page != sent.page
-                && recording.truth.content(row) == Some(content)
-                && id_of(self.learnt[page]) == own
+            *page != sent.page && recording.truth.content(row) == Some(content) && is_equal(self.learnt[page])
         };
         let best = ties
             .iter()
-            .filter(|tie| tie.pages.iter().any(|page| id_of(*page) == own))
+            .filter(|tie| tie.pages.iter().any(|page| is_equal(*page)))
             .max_by(|a, b| a.probability.total_cmp(&b.probability));
         let cause = match (sent.cause, best) {
             (Some(cause), _) => cause,
-            _ if own.is_none() => Cause::NoText,
+            _ if !self.predictor.has_content(site, own) => Cause::NoText,
             _ if !self.learnt.keys().any(equal) => Cause::NotEqual,
             (None, None) => Cause::NotTied,
-            (None, Some(tie)) if tie.probability > sent.probability + 0.02 || tie.passes => Cause::InFlight,
+            (None, Some(tie)) if tie.passes || self.landed[&first] >= sent.landed => Cause::InFlight,
             (None, Some(tie)) if tie.evidence.nodup > 0.05 => Cause::Mixed,
             (None, Some(_)) => Cause::LittleEvidence,
         };
