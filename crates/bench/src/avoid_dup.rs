@@ -3,7 +3,10 @@
 
 mod args;
 mod cases;
+mod recordings;
 mod site;
+mod truth;
+mod truth_maker;
 
 use std::io::{self, Write};
 
@@ -16,12 +19,16 @@ pub(crate) use args::{AvoidDupArgs, HELP};
 use args::Mode;
 
 pub(crate) fn run(args: AvoidDupArgs) -> Outcome {
+    if let Some(path) = &args.make_truth {
+        return truth_maker::run(path, &args);
+    }
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }
-    match &args.site {
-        None => cases::run(&args),
-        Some(url) => crate::on_runtime(site::run(url.clone(), args)),
+    match (&args.site, &args.recording) {
+        (Some(url), _) => crate::on_runtime(site::run(url.clone(), args)),
+        (None, Some(path)) => recordings::run(path, &args),
+        (None, None) => cases::run(&args),
     }
 }
 

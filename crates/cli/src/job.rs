@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use huntsman::logging::LogCount;
-use huntsman::middleware::{AvoidDup, Defaults, OnlyUrls, RobotsSitemaps};
+use huntsman::middleware::{AvoidDup, Defaults, OnlyUrls, Recording, RobotsSitemaps};
 use huntsman::output::{LearntRules, Report};
 use huntsman::serve::{CrawlNumbers, MetricsServer};
 use huntsman::signals::Signals;
@@ -246,6 +246,7 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
 
     let handle = crawler.handle();
     let learnt = crawler.component::<AvoidDup>();
+    let recording = crawler.component::<Recording>();
     let interrupted = Interrupted::default();
     // All these tasks end when the set is dropped.
     let mut tasks = tokio::task::JoinSet::new();
@@ -278,6 +279,9 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
     // A missing record of a drop is as bad as a missing page.
     let recorded = drops.map_or(Ok(()), |drops| drops.finish());
     let mut result = result.and_then(|report| recorded.map(|()| report));
+    if let Some(recording) = recording {
+        result = result.and_then(|report| recording.finish().map(|()| report));
+    }
     if let Some(index) = index {
         let closed = text_index::close(index, interrupted.get()).await;
         result = result.and_then(|report| closed.map(|()| report));

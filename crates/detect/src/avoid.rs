@@ -5,7 +5,10 @@ mod content;
 pub mod evaluation;
 mod journal;
 mod kinds;
+mod links;
+mod order;
 mod overrides;
+mod own_words;
 mod page;
 mod predictor;
 mod rows;
@@ -14,6 +17,7 @@ mod site;
 mod target;
 
 pub use journal::Damaged;
+pub use links::LinkPlaces;
 pub use overrides::Overrides;
 pub use page::PageText;
 pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule, Totals};

@@ -1,6 +1,5 @@
 //! AvoidDup: skips downloads of content that is already known, predicted from the URLs of the site.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use huntsman_crawler::{
     Settings, SpiderMiddleware, meta, registrable_domain, settings,
 };
 use huntsman_detect::avoid::{
-    Attempt, Decision, IdleParameter, LinkContext, Options, Overrides, PageText, Predictor, Rule, Totals,
+    Attempt, Decision, IdleParameter, LinkPlaces, Options, Overrides, PageText, Predictor, Rule, Totals,
 };
 use huntsman_detect::maybedont::{self, Gate, GateSettings};
 use serde::{Deserialize, Serialize};
@@ -103,12 +102,12 @@ enum Model {
     Reference(Box<Gate>),
 }
 
-/// The number of a page and the positions of its links; in the extensions of the page.
+/// The number of a page and the places of its links; in the extensions of the page.
 #[derive(Clone, Debug)]
 struct LearntPage {
     site: Arc<str>,
     page: u32,
-    positions: Arc<HashMap<Url, u64>>,
+    links: Arc<LinkPlaces>,
 }
 
 /// A request that waits for another one to finish waits this long the first time; the next constants are the number of
@@ -370,21 +369,12 @@ impl SpiderMiddleware for AvoidDup {
             return Ok(OnPage::Parse);
         }
         let text = match page.kind() {
-            PageKind::Html | PageKind::Xml => {
-                let blocks = page.scanned().0.blocks().map(|block| (block.path, block.text));
-                PageText::of_page(page.url(), blocks)
-            }
+            PageKind::Html | PageKind::Xml => PageText::of_scan(page.url(), page.scanned().0),
             _ => PageText::of_page(page.url(), [(0, page.text())]),
         };
         let site: Arc<str> = site_of(page.url()).into();
-        let positions: HashMap<Url, u64> = page
-            .anchors()
-            .filter_map(|link| {
-                let mut url = page.join(link.href).filter(|url| site_of(url) == *site)?;
-                url.set_fragment(None);
-                Some((url, link.path))
-            })
-            .collect();
+        let links =
+            LinkPlaces::of(page.anchors(), |address| page.join(address).filter(|url| site_of(url) == *site));
         let number = {
             let mut model = self.model();
             let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };
@@ -393,13 +383,15 @@ impl SpiderMiddleware for AvoidDup {
             if let Some(named) = page.canonical().filter(|named| site_of(named) == *site) {
                 predictor.claim(&site, number, page.url(), &named);
             }
-            for (url, position) in &positions {
-                predictor.link(&site, url, LinkContext { page: number, position: *position });
+            for url in links.urls() {
+                for link in links.contexts(url, number) {
+                    predictor.link(&site, url, link);
+                }
             }
             number
         };
         cx.stats().inc("avoid_dup/learnt");
-        page.extensions.insert(LearntPage { site, page: number, positions: Arc::new(positions) });
+        page.extensions.insert(LearntPage { site, page: number, links: Arc::new(links) });
         Ok(OnPage::Parse)
     }
 
@@ -407,11 +399,12 @@ impl SpiderMiddleware for AvoidDup {
         if let Model::Default(predictor) = &mut *self.model() {
             let site = site_of(&request.url);
             let learnt = page.extensions.get::<LearntPage>().filter(|learnt| *learnt.site == *site);
-            let link = learnt.and_then(|learnt| {
-                let position = *learnt.positions.get(&request.url)?;
-                Some(LinkContext { page: learnt.page, position })
-            });
-            predictor.discover(&site, &request.url, link);
+            let mut links =
+                learnt.into_iter().flat_map(|learnt| learnt.links.contexts(&request.url, learnt.page));
+            predictor.discover(&site, &request.url, links.next());
+            for link in links {
+                predictor.link(&site, &request.url, link);
+            }
         }
         Ok(OnFollow::Keep)
     }

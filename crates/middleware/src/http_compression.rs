@@ -2,8 +2,8 @@
 
 use http::{HeaderValue, Method, header};
 use huntsman_crawler::{
-    Component, Context, DecodeLimits, DownloaderMiddleware, Hooks, OnRequest, OnResponse, Request, Response,
-    Result, Settings, decode_body, meta,
+    Component, Context, DecodeLimits, Decoded, DownloaderMiddleware, FetchError, Hooks, OnRequest,
+    OnResponse, Request, Response, Result, Settings, decode_body, meta,
 };
 
 use crate::added;
@@ -35,6 +35,18 @@ impl HttpCompression {
         let truncate = self.limits.truncate || request.meta_flag(meta::DOWNLOAD_TRUNCATE);
         DecodeLimits { max_size: own.unwrap_or(self.limits.max_size), truncate, ..self.limits }
     }
+
+    /// Decodes a body that the HTTP client did not decode; `None` if there is nothing to decode.
+    pub(crate) fn decode(
+        &self,
+        request: &Request,
+        response: &Response,
+    ) -> Result<Option<Decoded>, FetchError> {
+        if request.method == Method::HEAD || response.body.is_empty() {
+            return Ok(None);
+        }
+        decode_body(&response.headers, &response.body, self.limits_of(request))
+    }
 }
 
 impl Component for HttpCompression {
@@ -61,10 +73,7 @@ impl DownloaderMiddleware for HttpCompression {
     ) -> Result<OnResponse> {
         let body = match response.decoded.take() {
             Some(body) => body,
-            None if request.method == Method::HEAD || response.body.is_empty() => {
-                return Ok(OnResponse::Continue);
-            }
-            None => match decode_body(&response.headers, &response.body, self.limits_of(request))? {
+            None => match self.decode(request, response)? {
                 None => return Ok(OnResponse::Continue),
                 Some(decoded) => {
                     for (set, flag) in [
@@ -99,7 +108,7 @@ mod tests {
     use super::*;
     use flate2::write::GzEncoder;
     use http::StatusCode;
-    use huntsman_crawler::{FetchError, FetchErrorKind};
+    use huntsman_crawler::FetchErrorKind;
     use std::io::Write as _;
 
     fn gzip(text: &str) -> Vec<u8> {

@@ -51,6 +51,7 @@ mod nofollow;
 mod offsite;
 mod only;
 mod origin;
+mod recording;
 mod redirect;
 mod referer;
 mod retry;
@@ -83,6 +84,7 @@ defaults::built_in! {
     cookies::{Cookies, CookieJar, CookieJars, CookiesSettings, StoredCookie};
     http_proxy::{HttpProxy, HttpProxySettings};
     downloader_stats::{DownloaderStats};
+    recording::{Recording, RecordingSettings};
     incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
     http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
     http_error::{HttpError, HttpErrorSettings};

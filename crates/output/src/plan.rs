@@ -58,6 +58,13 @@ pub(super) enum Start {
     Resumed,
 }
 
+impl Use {
+    /// Whether the run continues an earlier one.
+    pub fn continues(&self) -> bool {
+        self.start == Start::Resumed
+    }
+}
+
 impl Plan {
     /// Looks at a directory; changes nothing. `earlier` says what may happen to the files of an earlier run, and `store` keeps the queue.
     ///

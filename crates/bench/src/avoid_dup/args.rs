@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, ValueEnum, ValueHint};
-use huntsman::detect::avoid::evaluation::{Case, View};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use huntsman::detect::avoid::evaluation::{Case, Order, View};
 
 /// The text below the flags in the help.
 pub(crate) const HELP: &str = "\
 Made-up sites: recall is the share of the requests for known contents that were not sent, the warm-up included; lost are contents \
 that never came; the estimate is the model's own, with the upper end of its 95 % interval. Ranges are over the seeds.\n\n\
+A recorded crawl: one JSON object a line with url, status, ctype, location and body. The real predictor crawls it without a \
+network; every duplicate that is fetched is counted by its cause, and every lost content by the rule that skipped it.\n\n\
 A site that runs: each crawl is that of\n  \
 huntsman crawl URL --profile test --no-cookies --only LIST --concurrency N --per-host N --avoid-dup[=reference] --seed N\n\
 with the address of the site allowed. LIST is --list, or the URLs of the truth. Downloads are url and final_url of \
@@ -19,10 +21,13 @@ The truth is a text of lines (.gz is unpacked) with four columns, separated by t
 2  number of the content, compared by all visible text but what most pages have\n  \
 3  kind: page; all others (redirect, other, error) are not scored and have -1 in both numbers\n  \
 4  path and query, such as /viewtopic.php?t=7\n\
-Pages with the same number show the same. Lines that begin with # are comments.";
+Pages with the same number show the same. Lines that begin with # are comments.\n\n\
+--make-truth writes it for a crawl that `huntsman crawl --record` recorded: in the order of the crawl, a page has the number of the \
+earliest other one of which at least nine tenths of the runs of four words agree (Jaccard) with its own.";
 
 /// Flags of `avoid-dup`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("measured").args(["site", "recording"]).conflicts_with("make_truth"))]
 pub(crate) struct AvoidDupArgs {
     /// Made-up site (repeatable) [default: all].
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Case::ALL.map(case_value)))]
@@ -48,16 +53,38 @@ pub(crate) struct AvoidDupArgs {
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "truth", conflicts_with_all = ["case", "in_flight"])]
     pub(crate) site: Option<url::Url>,
 
-    /// Which of its URLs show the same: see below.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
+    /// A recorded crawl (NAME.jsonl or NAME.jsonl.zst), or a directory of them, each with its truth (NAME.tsv or NAME.tsv.gz).
+    #[arg(long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, conflicts_with = "case")]
+    pub(crate) recording: Option<PathBuf>,
+
+    /// Which of the URLs show the same: see below [default: the file beside the recording].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "measured")]
     pub(crate) truth: Option<PathBuf>,
+
+    /// Finds out which URLs of this recorded crawl show the same, and writes the truth; measures nothing. The crawl should be one without
+    /// AvoidDup.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["case", "in_flight"])]
+    pub(crate) make_truth: Option<PathBuf>,
+
+    /// CSS selector of the area with the content proper; a page on which it matches nothing is compared as a whole [default: all visible
+    /// text but what most pages have].
+    #[arg(long, value_name = "SELECTOR", requires = "make_truth")]
+    pub(crate) area: Option<String>,
+
+    /// Writes the truth to this file, packed if it ends with .gz [default: stdout].
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "make_truth")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// The order in which the URLs of a recorded crawl are fetched (repeatable) [default: bfs].
+    #[arg(long, value_name = "ORDER", requires = "recording")]
+    pub(crate) order: Vec<OrderArg>,
 
     /// Fetches only URLs of this list [default: those of the truth].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
     pub(crate) list: Option<PathBuf>,
 
     /// By which numbers of the truth the table is.
-    #[arg(long, value_name = "VIEW", default_value = "area", requires = "site")]
+    #[arg(long, value_name = "VIEW", default_value = "area", requires = "measured")]
     pub(crate) view: ViewArg,
 
     /// Requests in flight, in all and per host.
@@ -125,6 +152,27 @@ impl Mode {
         match self {
             Self::Default => "default",
             Self::Reference => "reference",
+        }
+    }
+}
+
+/// Values of `avoid-dup --order`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Breadth-first.
+    Bfs,
+    /// Any order, by the seed.
+    Random,
+    /// Depth-first.
+    Dfs,
+}
+
+impl From<OrderArg> for Order {
+    fn from(order: OrderArg) -> Self {
+        match order {
+            OrderArg::Bfs => Self::Breadth,
+            OrderArg::Random => Self::Random,
+            OrderArg::Dfs => Self::Depth,
         }
     }
 }

@@ -6,8 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
-use huntsman::detect::avoid::evaluation::{Score, Truth, TruthError, View};
+use huntsman::detect::avoid::evaluation::{Score, Truth, View};
 use huntsman_cli::exit::{Exit, Failure, Outcome};
 use huntsman_cli::process::cpu_seconds;
 use huntsman_cli::render::{count, escape, say};
@@ -16,7 +15,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::args::{AvoidDupArgs, Mode};
-use super::{Marked, Spread, estimate, number, percent, title};
+use super::{Marked, Spread, estimate, number, percent, title, truth};
 use crate::BUILD;
 
 /// The fields that are read from a line of `pages.jsonl`.
@@ -42,7 +41,7 @@ struct Run {
 
 pub(super) async fn run(url: Url, args: AvoidDupArgs) -> Outcome {
     let path = args.truth.as_deref().ok_or_else(|| Failure::usage("--site needs --truth FILE"))?;
-    let truth = read_truth(path)?;
+    let truth = truth::read(path)?;
     let (view, seeds) = (View::from(args.view), args.seeds());
     let temporary = tempfile::tempdir()?;
     let list = match &args.list {
@@ -104,20 +103,6 @@ pub(super) async fn run(url: Url, args: AvoidDupArgs) -> Outcome {
         print(&mut stdout, &url, &args, view, &runs)?;
     }
     Ok(exit)
-}
-
-fn read_truth(path: &Path) -> Outcome<Truth> {
-    let shown = escape(&path.to_string_lossy()).into_owned();
-    let file = File::open(path).map_err(|error| Failure::usage(format!("--truth {shown}: {error}")))?;
-    let is_packed = path.extension().is_some_and(|extension| extension == "gz");
-    let text: Box<dyn BufRead> = match is_packed {
-        true => Box::new(BufReader::new(MultiGzDecoder::new(file))),
-        false => Box::new(BufReader::new(file)),
-    };
-    Truth::read(text).map_err(|error| match error {
-        TruthError::Io(error) => Failure::usage(format!("--truth {shown}: {error}")),
-        wrong => Failure::usage(format!("--truth {shown}: {wrong}")),
-    })
 }
 
 /// Writes the URLs of the truth, with the origin of the start URL, to a file.

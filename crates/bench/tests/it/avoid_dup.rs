@@ -1,10 +1,11 @@
 //! `huntsman-bench avoid-dup`.
 
-use std::collections::HashSet;
-use std::io::Write;
+use std::collections::{BTreeMap, HashSet};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use huntsman::detect::avoid::Options;
 use huntsman::detect::avoid::evaluation::{Case, Simulation};
@@ -237,4 +238,80 @@ fn a_site_that_does_not_answer_is_an_error_of_the_crawl() {
     let said = bench(dir.path(), &args);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("could not be fetched"), "{}", said.stderr);
+}
+
+/// The rows of a truth: path and query, and the two numbers.
+fn rows(truth: &str) -> BTreeMap<&str, (&str, &str)> {
+    truth
+        .lines()
+        .filter(|line| !line.starts_with('#') && line.contains("\tpage\t"))
+        .map(|line| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            (columns[3], (columns[0], columns[1]))
+        })
+        .collect()
+}
+
+#[test]
+fn a_recorded_crawl_gives_its_truth_and_is_replayed() {
+    let (dir, (site, known)) = (tempfile::tempdir().unwrap(), site());
+    let address = format!("127.0.0.1:{}", site.port());
+    let crawled = run(huntsman_bench(dir.path())
+        .args(["crawl", site.url("/").as_str(), "--profile", "test", "--allow-address", &address])
+        .args(["--record", "site.jsonl.zst", "--set", "log_level=warn"]));
+    assert_eq!(crawled.code, Some(0), "{crawled:?}");
+    let made = value(&bench(
+        dir.path(),
+        &["--make-truth", "site.jsonl.zst", "--area", "p", "-o", "site.tsv.gz", "--json"],
+    ));
+    assert_eq!((&made["urls"], &made["pages"]), (&json!(2 * ARTICLES - 1), &json!(2 * ARTICLES - 1)));
+    assert_eq!((&made["area"]["contents"], &made["page"]["contents"]), (&json!(ARTICLES), &json!(ARTICLES)));
+    let mut truth = String::new();
+    let packed = std::fs::File::open(dir.path().join("site.tsv.gz")).unwrap();
+    GzDecoder::new(packed).read_to_string(&mut truth).unwrap();
+    let (known, found) = (rows(&known), rows(&truth));
+    assert_eq!(known.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>());
+    // The numbers of the two lists differ; which URLs have the same number does not.
+    let mut numbers: BTreeMap<&str, &str> = BTreeMap::new();
+    for (url, (area, page)) in &found {
+        assert_eq!(*numbers.entry(known[url].0).or_insert(area), *area, "{url}");
+        assert_eq!(area, page, "{url}");
+    }
+    let args = ["--recording", "site.jsonl.zst", "--in-flight", "4", "--seed", "1", "--json"];
+    let replayed = value(&bench(dir.path(), &args));
+    let run = &replayed["recordings"][0];
+    assert_eq!((run["recording"].as_str(), run["lost_share"].as_f64()), (Some("site"), Some(0.0)), "{run}");
+    assert_eq!(run["possible"], made["area"]["possible"]);
+    assert!(run["saved"].as_f64().unwrap() > 0.1, "{run}");
+    // Without a selector both views are the same, and without a file the list goes to stdout.
+    let said = bench(dir.path(), &["--make-truth", "site.jsonl.zst"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(said.stdout, truth);
+    assert!(said.stderr.contains("599 pages") && said.stderr.contains("49.9 %"), "{}", said.stderr);
+}
+
+#[test]
+fn a_recording_without_pages_or_with_a_damaged_end_makes_no_truth() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let page = "{\"url\":\"http://h/\",\"status\":200,\"ctype\":\"text/html\",\"body\":\"<p>x\"}\n";
+    std::fs::write(at("page.jsonl"), page).unwrap();
+    std::fs::write(at("error.jsonl"), page.replace("200", "404")).unwrap();
+    std::fs::write(at("cut.jsonl"), format!("{page}{}", &page[..40])).unwrap();
+    let packed = zstd::bulk::compress(page.repeat(100).as_bytes(), 3).unwrap();
+    std::fs::write(at("cut.jsonl.zst"), &packed[..packed.len() - 3]).unwrap();
+    for (recording, more, words) in [
+        ("error.jsonl", &[][..], "error.jsonl: no response is an HTML page"),
+        ("cut.jsonl", &[], "cut.jsonl: line 2: "),
+        ("cut.jsonl.zst", &[], "cut.jsonl.zst: "),
+        ("none.jsonl", &[], "none.jsonl: "),
+        ("page.jsonl", &["--area", "p["], "--area p["),
+        ("page.jsonl", &["--area", "#content"], "it matches on no page"),
+        ("page.jsonl", &["--site", "http://h/"], "--site"),
+    ] {
+        let said = bench(dir.path(), &[&["--make-truth", recording, "-o", "truth.tsv"], more].concat());
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(words), "no \"{words}\": {}", said.stderr);
+    }
+    assert!(!at("truth.tsv").exists());
 }

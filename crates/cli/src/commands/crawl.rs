@@ -2,10 +2,11 @@
 
 mod args;
 
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use huntsman::middleware::OnlyUrls;
+use huntsman::middleware::{OnlyUrls, RecordingSettings};
 use huntsman::serve::MetricsServer;
 use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader, Profile, StartUrls};
@@ -20,7 +21,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, CompletedCrawl, Job, Sink};
 use crate::logging;
 use crate::metrics;
-use crate::output::{self, EarlierRun, Plan, Run};
+use crate::output::{self, EarlierRun, Plan, Run, Use};
 use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
@@ -81,6 +82,9 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
             Plan::Use(plan) => Some(plan),
         },
     };
+    if !plan.as_ref().is_some_and(Use::continues) {
+        refuse_earlier_recording(&config)?;
+    }
     let index = extras.index.as_deref().map(text_index::open_or_create).transpose()?;
     let metrics = match args.output.metrics {
         Some(address) => Some(metrics::bind(address, args.output.metrics_public).await?),
@@ -157,6 +161,18 @@ fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<B
             escape(name),
             stores().join(" or ")
         ))),
+    }
+}
+
+/// Refuses to add a new crawl to the recording of another one.
+fn refuse_earlier_recording(config: &Config) -> Outcome<()> {
+    let Some(path) = config.settings.of::<RecordingSettings>().recording_file else { return Ok(()) };
+    match fs::metadata(&path) {
+        Ok(found) if found.len() > 0 => Err(Failure::usage(format!(
+            "--record {}: the file exists, and a recording has one crawl; remove it, or name another file",
+            escape(&path)
+        ))),
+        _ => Ok(()),
     }
 }
 

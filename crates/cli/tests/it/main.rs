@@ -15,6 +15,7 @@ mod directory;
 mod job;
 mod near_dup;
 mod pdf_text;
+mod record;
 mod refusals;
 mod resume;
 mod serve;

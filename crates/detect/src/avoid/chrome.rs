@@ -1,8 +1,10 @@
 //! Chrome: the text of pages that is not their content, such as menus and footers.
 
 use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
 
-use super::page::PageText;
+use super::content::{ContentText, Texts};
+use super::page::{PageText, TextBlock};
 
 /// A common block is on this share of the pages of a signature,
 const COMMON_SHARE: f64 = 0.5;
@@ -18,6 +20,16 @@ const MAX_EQUAL: f64 = 0.6;
 /// A position is identity chrome if at least this many pairs compare it, and this share of them finds it equal.
 const MIN_PAIRS: u32 = 5;
 const MIN_EQUAL: f64 = 0.85;
+
+/// A page with fewer words beside its chrome, of so many in all, has no other content than its chrome: a list of filters that are the same
+/// on every page, above a list that is always the same, too.
+const MIN_CONTENT: u32 = 4;
+const WHOLE_PAGE: u32 = 30;
+/// A page is compared without the words that its URL has, too, if so many others remain: with fewer, the words of the URL are the content
+/// (a search that found nothing, a page that is not there).
+const MIN_WITHOUT_OWN: usize = 12;
+/// The same, as the largest share of such words: one word in three.
+const MAX_OWN: f64 = 0.34;
 
 /// The blocks that are on pages of all kinds, and the positions whose text depends only on the identity of the page.
 #[derive(Clone, Debug, Default)]
@@ -41,17 +53,62 @@ impl Chrome {
         Self { common, identity }
     }
 
-    /// The words of a page, without chrome.
-    pub(crate) fn content(&self, page: &PageText) -> Vec<u32> {
-        let mut words = Vec::with_capacity(page.words.len());
-        for block in &page.blocks {
-            if !self.identity.contains(&block.position)
-                && !self.common.contains(&(block.position, block.text))
-            {
-                words.extend_from_slice(&page.words[block.start as usize..][..block.words as usize]);
+    /// The texts of a page without chrome.
+    pub(crate) fn texts(&self, page: &PageText) -> Option<Texts> {
+        let blocks = self.content(page);
+        let words: Vec<u32> = blocks
+            .iter()
+            .flat_map(|block| &page.words[block.start as usize..][..block.words as usize])
+            .copied()
+            .collect();
+        let (others, own) = page.without_own(&blocks);
+        let is_compared =
+            own > 0 && words.len() - own >= MIN_WITHOUT_OWN && own as f64 <= MAX_OWN * words.len() as f64;
+        let without_own = is_compared.then(|| ContentText::of(&others)).flatten();
+        Some(Texts { whole: ContentText::of(&words)?, without_own })
+    }
+
+    /// The blocks of a page that are not chrome.
+    fn content(&self, page: &PageText) -> Vec<TextBlock> {
+        let is_own = |block: &&TextBlock| !self.common.contains(&(block.position, block.text));
+        let own: Vec<TextBlock> = page.blocks.iter().filter(is_own).copied().collect();
+        let restored = self.restored(&own);
+        let is_content = |block: &&TextBlock| {
+            !self.identity.contains(&block.position) || restored.contains(&block.position)
+        };
+        let content: Vec<TextBlock> = own.iter().filter(is_content).copied().collect();
+        let words = |blocks: &[TextBlock]| blocks.iter().map(|block| block.words).sum::<u32>();
+        if words(&content) < MIN_CONTENT && words(&page.blocks) >= WHOLE_PAGE {
+            return page.blocks.clone();
+        }
+        content
+    }
+
+    /// The positions of identity chrome that are content on this page, because little else would remain: chrome is what surrounds a content,
+    /// so at least half of the words are content. The positions with most words come first: a headline stays chrome where a table does not.
+    fn restored(&self, own: &[TextBlock]) -> SmallVec<[u32; 4]> {
+        let mut restored = SmallVec::new();
+        let (mut all, mut identity) = (0, 0);
+        let mut positions: SmallVec<[(u32, u32); 8]> = SmallVec::new();
+        for block in own {
+            all += block.words;
+            if self.identity.contains(&block.position) {
+                identity += block.words;
+                match positions.iter_mut().find(|(_, position)| *position == block.position) {
+                    Some((words, _)) => *words += block.words,
+                    None => positions.push((block.words, block.position)),
+                }
             }
         }
-        words
+        positions.sort_unstable_by(|a, b| b.cmp(a));
+        for (words, position) in positions {
+            if 2 * identity <= all {
+                break;
+            }
+            identity -= words;
+            restored.push(position);
+        }
+        restored
     }
 }
 

@@ -3,7 +3,7 @@
 //! A [`Case`] is a generated site: requests in the order of their discovery, each with the content that its response has. A [`Simulation`]
 //! crawls it with a given number of requests in flight, with the [`Predictor`](super::Predictor) or with MaybeDont's
 //! [`Gate`](crate::maybedont::Gate), and reports what was found and what was lost. A [`Truth`] is a list of the URLs of a real site with
-//! the content of each; it scores the URLs that a crawl downloaded.
+//! the content of each; it scores the URLs that a crawl downloaded. A [`TruthMaker`] makes such a list from the texts of the pages.
 //!
 //! The tests of this crate and `huntsman-bench avoid-dup` use it.
 //!
@@ -18,12 +18,22 @@
 
 mod case;
 mod outcome;
+mod recorded_response;
+mod recording;
+mod replay;
+mod replayed;
 mod seeded_random;
 mod simulation;
 mod synthetic;
 mod truth;
+mod truth_maker;
 
 pub use case::{Case, CaseRequest};
 pub use outcome::{Outcome, Times};
+pub use recorded_response::RecordedResponse;
+pub use recording::{Recording, RecordingError};
+pub use replay::{Order, Replay};
+pub use replayed::{Cause, Duplicate, Loss, Replayed};
 pub use simulation::Simulation;
 pub use truth::{Score, Truth, TruthError, View, ViewScore};
+pub use truth_maker::{MadeTruth, ResponseKind, TruthMaker};

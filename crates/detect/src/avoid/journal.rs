@@ -5,13 +5,16 @@
 
 use std::io::Read;
 
-use super::content::Sketch;
+use super::content::{ContentText, Sketch, Texts};
+use super::own_words::OwnRange;
 use super::page::{PageText, TextBlock};
 use super::predictor::{Options, Predictor};
 use super::site::LinkContext;
 
 /// The format version that is written; the first byte of a batch.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The oldest version that is read.
+const OLDEST: u8 = 1;
 /// zstd's own default.
 const LEVEL: i32 = 3;
 /// The most bytes of an unpacked batch; one that claims to be longer is damaged.
@@ -22,7 +25,7 @@ const MAX_BYTES: u64 = 1 << 30;
 pub(crate) enum Event {
     Discover { site: String, url: String, link: Option<LinkContext> },
     Learn { site: String, url: String, text: PageText },
-    LearnSketch { site: String, url: String, sketch: Option<Sketch> },
+    LearnTexts { site: String, url: String, texts: Option<Texts> },
     Skip { site: String, url: String, row: u64 },
     Redirect { site: String, from: String, to: String },
     Claim { site: String, page: u32, url: String, named: String },
@@ -78,7 +81,7 @@ impl Predictor {
     /// The batch is damaged, or has another format version.
     pub fn restore(&mut self, batch: &[u8]) -> Result<(), Damaged> {
         let (&format, packed) = batch.split_first().ok_or(Damaged("it is empty"))?;
-        if format != FORMAT {
+        if !(OLDEST..=FORMAT).contains(&format) {
             return Err(Damaged("it is of another version"));
         }
         let mut bytes = Vec::new();
@@ -114,8 +117,9 @@ impl Predictor {
 fn write(out: &mut Vec<u8>, event: &Event) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        Event::Learn { site, url, .. } => (2, site, url),
-        Event::LearnSketch { site, url, .. } => (3, site, url),
+        // 2 and 3 are those of the first format.
+        Event::Learn { site, url, .. } => (7, site, url),
+        Event::LearnTexts { site, url, .. } => (8, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
         Event::Redirect { site, from, .. } => (5, site, from),
         Event::Claim { site, url, .. } => (6, site, url),
@@ -140,20 +144,35 @@ fn write(out: &mut Vec<u8>, event: &Event) {
                     out.extend_from_slice(&value.to_le_bytes());
                 }
             }
-        }
-        Event::LearnSketch { sketch, .. } => match sketch {
-            None => number(out, 0),
-            Some(sketch) => {
-                number(out, sketch.hashes().len());
-                sketch.hashes().iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
-                sketch.numbers().iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            number(out, text.own.len());
+            for range in &text.own {
+                out.extend_from_slice(&range.start.to_le_bytes());
+                out.extend_from_slice(&range.words.to_le_bytes());
             }
-        },
+        }
+        Event::LearnTexts { texts, .. } => {
+            put_content(out, texts.as_ref().map(|texts| &texts.whole));
+            put_content(out, texts.as_ref().and_then(|texts| texts.without_own.as_ref()));
+        }
         Event::Skip { row, .. } => out.extend_from_slice(&row.to_le_bytes()),
         Event::Redirect { to, .. } => put_text(out, to),
         Event::Claim { page, named, .. } => {
             out.extend_from_slice(&page.to_le_bytes());
             put_text(out, named);
+        }
+    }
+}
+
+fn put_content(out: &mut Vec<u8>, text: Option<&ContentText>) {
+    out.push(u8::from(text.is_some()));
+    let Some(text) = text else { return };
+    out.extend_from_slice(&text.key.to_le_bytes());
+    match &text.sketch {
+        None => number(out, 0),
+        Some(sketch) => {
+            number(out, sketch.hashes().len());
+            sketch.hashes().iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
+            sketch.numbers().iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         }
     }
 }
@@ -178,37 +197,69 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
             };
             Event::Discover { site, url, link }
         }
-        2 => {
-            let words = words(rest)?;
-            let count = length(rest)?;
-            let mut blocks = Vec::new();
-            for _ in 0..count {
-                let [position, text, start, of] = [value(rest)?, value(rest)?, value(rest)?, value(rest)?];
-                if start.checked_add(of)? as usize > words.len() {
+        2 | 7 => {
+            let mut text = PageText { words: words(rest)?, ..PageText::default() };
+            let bound = text.words.len();
+            let is_within =
+                |start: u32, words: u32| start.checked_add(words).is_some_and(|end| end as usize <= bound);
+            for _ in 0..length(rest)? {
+                let [position, hash, start, words] = [value(rest)?, value(rest)?, value(rest)?, value(rest)?];
+                if !is_within(start, words) {
                     return None;
                 }
-                blocks.push(TextBlock { position, text, start, words: of });
+                text.blocks.push(TextBlock { position, text: hash, start, words });
             }
-            Event::Learn { site, url, text: PageText { words, blocks } }
+            let ranges = if kind == 7 { length(rest)? } else { 0 };
+            let mut end = 0;
+            for _ in 0..ranges {
+                let range = OwnRange { start: value(rest)?, words: value(rest)? };
+                // In order and without overlap, and each within one block.
+                let is_in_block = text.blocks.iter().any(|block| {
+                    block.start <= range.start && range.start + range.words <= block.start + block.words
+                });
+                if !is_within(range.start, range.words) || range.start < end || !is_in_block {
+                    return None;
+                }
+                end = range.start + range.words;
+                text.own.push(range);
+            }
+            Event::Learn { site, url, text }
         }
         3 => {
-            let hashes = words(rest)?;
-            let sketch = if hashes.is_empty() {
-                None
-            } else {
-                let mut numbers = Vec::new();
-                for _ in 0..Sketch::NUMBERS {
-                    numbers.push(value(rest)?);
-                }
-                Some(Sketch::from_parts(hashes, &numbers)?)
-            };
-            Event::LearnSketch { site, url, sketch }
+            let whole = sketch(rest)?.map(ContentText::of_sketch);
+            let texts = whole.map(|whole| Texts { whole, without_own: None });
+            Event::LearnTexts { site, url, texts }
+        }
+        8 => {
+            let (whole, without_own) = (content(rest)?, content(rest)?);
+            let texts = whole.map(|whole| Texts { whole, without_own });
+            Event::LearnTexts { site, url, texts }
         }
         4 => Event::Skip { site, url, row: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?) },
         5 => Event::Redirect { site, from: url, to: text(rest)? },
         6 => Event::Claim { site, page: value(rest)?, url, named: text(rest)? },
         _ => return None,
     })
+}
+
+fn content(rest: &mut &[u8]) -> Option<Option<ContentText>> {
+    if take(rest, 1)?[0] == 0 {
+        return Some(None);
+    }
+    let key = u64::from_le_bytes(take(rest, 8)?.try_into().ok()?);
+    Some(Some(ContentText { key, sketch: sketch(rest)? }))
+}
+
+fn sketch(rest: &mut &[u8]) -> Option<Option<Sketch>> {
+    let hashes = words(rest)?;
+    if hashes.is_empty() {
+        return Some(None);
+    }
+    let mut numbers = Vec::new();
+    for _ in 0..Sketch::NUMBERS {
+        numbers.push(value(rest)?);
+    }
+    Some(Some(Sketch::from_parts(hashes, &numbers)?))
 }
 
 fn number(out: &mut Vec<u8>, number: usize) {

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::order::Sort;
 use super::shape::{Layout, Mix, Name, RawSlot, SEPARATORS, Shape, split};
 
 /// The most values of an enumeration.
@@ -64,8 +65,12 @@ pub(crate) struct Kinds {
     kinds: HashMap<u64, Kind>,
     separated: HashMap<Name, SeparatorCounts>,
     pub(crate) layout: Layout,
+    /// The identifiers among the values, by hash, in the order of their discovery.
+    ranks: HashMap<u64, u32>,
 }
 
+/// The most identifiers whose order is kept.
+const MAX_RANKS: usize = 262_144;
 /// The most distinct values of a parameter that are examined for a separator.
 const MAX_LOOKED_AT: usize = 200;
 
@@ -86,6 +91,24 @@ impl Kinds {
             if counted.values.len() <= MAX_VALUES && !counted.values.contains(&slot.value) {
                 counted.values.push(slot.value);
             }
+        }
+    }
+
+    /// Notes the order in which identifiers were discovered.
+    pub(crate) fn rank(&mut self, shape: &Shape) {
+        for slot in shape.slots.iter().filter(|slot| slot.place.sort == Sort::Identifier) {
+            let next = self.ranks.len();
+            if next < MAX_RANKS {
+                self.ranks.entry(slot.value).or_insert(next as u32);
+            }
+        }
+    }
+
+    /// Looks up the places of identifiers; unknown ones come last.
+    pub(crate) fn place(&self, shape: &mut Shape) {
+        for slot in shape.slots.iter_mut().filter(|slot| slot.place.sort == Sort::Identifier) {
+            let rank = self.ranks.get(&slot.value).copied().unwrap_or(self.ranks.len() as u32);
+            slot.place.at = i64::from(rank);
         }
     }
 

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::journal::{Event, Journal};
 use super::overrides::Overrides;
 use super::page::PageText;
-use super::rows::Row;
+use super::rows::{Row, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
 
@@ -26,6 +26,8 @@ const MAX_PAGES: u64 = 1_000_000;
 const MAX_RULES: usize = 10_000;
 /// The most redirects that are remembered until their target is learnt.
 const MAX_REDIRECTS: usize = 100_000;
+/// The most requests in flight that test the same row: the others wait, because these may make it pass.
+const MAX_TESTS: usize = 2;
 /// The most redirects to one page that are remembered.
 const REDIRECTS_OF_PAGE: usize = 8;
 /// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
@@ -163,6 +165,28 @@ struct Exploration {
     share: f64,
 }
 
+/// A relation of a URL to pages that were learnt.
+#[derive(Clone, Debug)]
+pub(crate) struct Tie {
+    pub(crate) kinship: Kinship,
+    pub(crate) dropped: SmallVec<[Name; 4]>,
+    pub(crate) names: Vec<String>,
+    pub(crate) probability: f64,
+    /// Whether the probability is above the threshold.
+    pub(crate) passes: bool,
+    pub(crate) evidence: Row,
+    /// The pages that represent the contents that it may have.
+    pub(crate) pages: Vec<u32>,
+}
+
+impl fmt::Display for Tie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { dup, nodup } = self.evidence;
+        let (names, p) = (self.names.join(", "), self.probability);
+        write!(f, "{:?} {names} ({dup:.0} same, {nodup:.1} not, probability {p:.3})", self.kinship)
+    }
+}
+
 /// Totals of a crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
@@ -248,6 +272,8 @@ pub struct Predictor {
     exploring: HashMap<u64, Exploration>,
     /// By the hash of a URL that is not yet learnt, the URLs that redirected to it.
     redirects: HashMap<u64, Vec<Url>>,
+    /// The last URL that was to be fetched, and the row that it tests.
+    tested: (u64, u64),
     totals: Totals,
     /// The number of pages that were learnt.
     pages: u64,
@@ -357,8 +383,17 @@ impl Predictor {
             return Decision::Hold;
         }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
-        if prediction.probability > 0.5 && prediction.row.total() >= min_evidence && !is_last {
+        let may_wait = !is_last && prediction.probability > 0.5;
+        if may_wait && model.tests_in_flight(prediction.key) >= MAX_TESTS {
+            return Decision::Hold;
+        }
+        self.tested = (hash, prediction.key);
+        let is_tested = prediction.probability > UNTESTED && prediction.row.total() >= min_evidence;
+        if may_wait && is_tested {
             return Decision::Delay { probability: prediction.probability };
+        }
+        if let Some(distance) = prediction.distance.filter(|_| is_warm && !is_last) {
+            return Decision::Delay { probability: nearness(distance) };
         }
         Decision::Fetch
     }
@@ -371,10 +406,34 @@ impl Predictor {
         Some(self.reason(site, url, &prediction))
     }
 
+    /// All relations of a URL to pages that were learnt.
+    pub(crate) fn ties(&self, site: &str, url: &Url) -> Vec<Tie> {
+        let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
+        let Some(model) = self.sites.get(site) else { return Vec::new() };
+        let mut ties = model.ties(&raw_slots(url, &self.overrides), links);
+        for tie in &mut ties {
+            tie.passes = tie.probability > self.options.threshold;
+            tie.names = tie.dropped.iter().map(|name| self.name(*name)).collect();
+        }
+        ties
+    }
+
+    /// Whether a page has a content that can be compared.
+    pub(crate) fn has_content(&self, site: &str, page: u32) -> bool {
+        self.sites.get(site).is_some_and(|model| model.content(page).is_some())
+    }
+
+    /// Whether the model takes two pages for the same.
+    pub(crate) fn shows_the_same(&self, site: &str, one: u32, other: u32) -> bool {
+        self.sites.get(site).is_some_and(|model| model.shows_the_same(one, other))
+    }
+
     /// Records that a request is in flight.
     pub fn request_started(&mut self, site: &str, url: &Url) {
         let raw = raw_slots(url, &self.overrides);
-        self.site(site).request_started(&raw);
+        let (tested, row) = self.tested;
+        let row = if tested == hash_of(url) { row } else { 0 };
+        self.site(site).request_started(&raw, row);
     }
 
     /// Records that a request is no longer in flight, whatever its result.
@@ -397,14 +456,14 @@ impl Predictor {
             .sites
             .entry_ref(site)
             .or_insert_with(|| Site::new(self.options.min_evidence, !self.overrides.pinned.is_empty()));
-        let (number, is_new) = match model.sketch(&text) {
-            Some(sketch) => {
-                self.journal.add(|| Event::LearnSketch {
+        let (number, is_new) = match model.texts(&text) {
+            Some(texts) => {
+                self.journal.add(|| Event::LearnTexts {
                     site: site.into(),
                     url: url.as_str().into(),
-                    sketch: sketch.clone(),
+                    texts: texts.clone(),
                 });
-                model.learn_sketch(&raw, sketch, &links)
+                model.learn_texts(&raw, texts, &links)
             }
             None => {
                 self.journal.add(|| Event::Learn {
@@ -583,12 +642,12 @@ impl Predictor {
                     self.learn(&site, &url, text);
                 }
             }
-            Event::LearnSketch { site, url, sketch } => {
+            Event::LearnTexts { site, url, texts } => {
                 if let Ok(url) = Url::parse(&url) {
                     let links = self.links.remove(&hash_of(&url)).unwrap_or_default();
                     let raw = raw_slots(&url, &self.overrides);
                     let model = self.site(&site);
-                    let (number, is_new) = model.learn_sketch(&raw, sketch, &links);
+                    let (number, is_new) = model.learn_texts(&raw, texts, &links);
                     self.learnt(&site, &url, number, is_new);
                 }
             }
@@ -660,6 +719,7 @@ impl Predictor {
                 "the same but for parameters that do not matter".to_owned()
             }
             Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
+            Kinship::Between => format!("the pages before and after it by {names} show the same"),
             Kinship::Named => format!("a page names it as its own address ({path})"),
             Kinship::Pinned => format!("{names} does not matter, as was said"),
             Kinship::Link => format!("a link at this place of its page leads to the page itself ({path})"),
@@ -720,6 +780,12 @@ impl Predictor {
             rule.explored += 1;
         }
     }
+}
+
+/// How much later a URL is asked for again, as a probability: the nearer it is to a known one, the more. Three hundredths for each halving of
+/// the distance.
+fn nearness(distance: u64) -> f64 {
+    (0.97 - 0.03 * f64::from(distance.max(1).ilog2())).max(0.51)
 }
 
 fn hash_of(url: &Url) -> u64 {

@@ -1,11 +1,22 @@
-//! Rows of evidence: the number of times that a hypothesis held when it was tested.
+//! Rows of evidence: the number of times that a hypothesis held when it was tested, and what is believed from it.
+//!
+//! Rows are nearly all of one of two kinds: pure ones hold always, mixed ones hold sometimes. A row without failures is either, and the
+//! share of pure ones among its sisters says how many tests it needs until it is believed: a few where all sisters are pure, a dozen where
+//! half of them are mixed.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::content::SIMILAR;
+use super::shape::Mix;
+
+/// The kind of keys of rows of small pages.
+const SMALL: u64 = 5;
 /// The most evidence of a row. Beyond it, old evidence decays at a constant rate, so that a row follows a site that changes.
 const WINDOW: f32 = 33.0;
 const DECAY: f32 = 0.97;
+/// A row with more failures, after decay, is mixed.
+const CLEAN: f32 = 0.05;
 
 /// The mean of the prior of the most general row; another value applies if all dropped parameters are widely used for tracking.
 const EXPECTED: f64 = 0.5;
@@ -13,6 +24,30 @@ const EXPECTED_OF_TRACKING: f64 = 0.95;
 /// The weight of the prior of the most general row; more specific rows have a weight of their own.
 const FIRST_WEIGHT: f64 = 2.0;
 const WEIGHT: f64 = 1.0;
+
+/// A row with so many tests counts as a sister of others, as pure or as mixed.
+const TESTS_OF_SISTER: f64 = 2.0;
+/// The weight of the prior share of pure rows: of all relations of a kind, and of smaller groups.
+const SISTERS_OF_KIND: f64 = 4.0;
+const SISTERS_OF_GROUP: f64 = 2.0;
+/// A single choice says more about the rows that have it than the template does, if it has so many rows.
+const ROWS_OF_CHOICE: f64 = 3.0;
+/// No row is taken for pure before it was tested, however pure its sisters are.
+const MOST_PURE: f64 = 0.98;
+/// The least number of tests of its own of a row that is believed.
+const MIN_TESTS: f64 = 3.0;
+/// The highest probability without enough tests: the request is worth a test, and waits for those in flight.
+pub(crate) const UNTESTED: f64 = 0.6;
+/// A row is believed at this multiple of the length of the range at which it was tested, beyond each end of it.
+const REACH: i64 = 2;
+/// A value of a dropped choice that was never tested is like the others once so many of them were.
+const VALUES_TESTED: f64 = 3.0;
+/// The share of copies under a pure row: even those have exceptions, such as a page that changes.
+const PURE: f64 = 0.999;
+/// The share of copies under a mixed row, as prior with its weight; and the least that is assumed, because the lower it is the sooner a row
+/// without failures is taken for pure.
+const MIXED: f64 = 0.7;
+const MIXED_WEIGHT: f64 = 10.0;
 
 /// The number of pages that were the same (`dup`) and of those that were not, with decay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,50 +80,171 @@ impl Row {
     fn is_pure(self) -> bool {
         self.total() >= 20.0 && (f64::from(self.dup) + 0.5) / (self.total() + 1.0) >= 0.95
     }
+
+    /// Whether the row counts as a sister: `Some(true)` as a pure one, `Some(false)` as a mixed one.
+    fn as_sister(self) -> Option<bool> {
+        (self.total() >= TESTS_OF_SISTER).then_some(self.nodup < CLEAN)
+    }
 }
 
 /// The keys of the rows that are evidence for one hypothesis about one URL, from general to specific.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowKeys {
+    /// The group of all rows of this kind of relation.
+    pub(crate) kind: u64,
+    /// The group of all rows with these dropped slots, over all templates.
+    pub(crate) names: u64,
     /// The row of the template and the dropped slots.
     pub(crate) template: u64,
     /// One row for each kept choice, if there are at least two.
     pub(crate) choices: SmallVec<[u64; 4]>,
     /// The row of all kept choices.
     pub(crate) own: u64,
-    /// One row for each dropped choice.
-    pub(crate) values: SmallVec<[u64; 4]>,
+    /// One row for each dropped choice, with the group of the rows for its values.
+    pub(crate) values: SmallVec<[(u64, u64); 4]>,
+    /// The places of the dropped values, each with the key of the range of places at which the own row was tested.
+    pub(crate) places: SmallVec<[(u64, i64); 2]>,
     /// A row that is still more specific, and replaces all others once it has evidence; 0 if there is none.
     pub(crate) finer: u64,
     /// Whether all dropped parameters are widely used for tracking.
     pub(crate) is_tracking: bool,
 }
 
+impl RowKeys {
+    /// The rows for pages that are smaller than those which tested these rows. They say nothing about larger ones.
+    pub(crate) fn of_small_pages(&self) -> Self {
+        let key = |part: u64| Mix(self.own).with(SMALL).with(part).0;
+        Self { kind: key(0), names: key(1), template: key(2), own: key(3), ..Self::default() }
+    }
+}
+
+/// The sizes of pages for which a row was found to hold although the pages were not quite the same.
+///
+/// A copy that has another headline counts as the same if nine tenths of the page agree: a large page does, a small one does not.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// The least number of shingles of a page that was tested.
+    least: u32,
+    /// The largest number of shingles in which two such pages differed.
+    apart: u32,
+}
+
+/// The numbers of pure and of mixed rows of a group.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sisters {
+    pure: u32,
+    mixed: u32,
+}
+
+impl Sisters {
+    fn total(self) -> f64 {
+        f64::from(self.pure) + f64::from(self.mixed)
+    }
+
+    fn share(self, prior: f64, weight: f64) -> f64 {
+        (f64::from(self.pure) + weight * prior) / (self.total() + weight)
+    }
+
+    fn without(self, is_pure: Option<bool>) -> Self {
+        let less = |count: u32, is: bool| count.saturating_sub(u32::from(is));
+        Self { pure: less(self.pure, is_pure == Some(true)), mixed: less(self.mixed, is_pure == Some(false)) }
+    }
+}
+
 /// The rows by key.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows(HashMap<u64, Row>);
+pub(crate) struct Rows {
+    rows: HashMap<u64, Row>,
+    sisters: HashMap<u64, Sisters>,
+    /// The lowest and the highest place at which a row was found to hold.
+    ranges: HashMap<u64, (i64, i64)>,
+    /// By the key of a row; rows under which all copies were exact have none.
+    sizes: HashMap<u64, Sizes>,
+    /// The sums of copies and of all tests of mixed rows.
+    mixed: [f64; 2],
+}
 
 impl Rows {
     fn get(&self, key: u64) -> Row {
-        self.0.get(&key).copied().unwrap_or_default()
+        self.rows.get(&key).copied().unwrap_or_default()
+    }
+
+    /// The row of the template and the dropped slots.
+    pub(crate) fn of_template(&self, keys: &RowKeys) -> Row {
+        self.get(keys.template)
     }
 
     pub(crate) fn observe(&mut self, keys: &RowKeys, is_dup: bool) {
-        let all = [keys.template, keys.own].into_iter().chain(keys.choices.iter().copied());
-        for key in all.chain(keys.values.iter().copied()).chain((keys.finer != 0).then_some(keys.finer)) {
-            self.0.entry(key).or_default().observe(is_dup);
+        for (row, group) in &keys.values {
+            if self.get(*row).total() == 0.0 {
+                self.sisters.entry(*group).or_default().pure += 1;
+            }
         }
+        let all = [keys.template].into_iter().chain(keys.choices.iter().copied());
+        for key in
+            all.chain(keys.values.iter().map(|(row, _)| *row)).chain((keys.finer != 0).then_some(keys.finer))
+        {
+            self.rows.entry(key).or_default().observe(is_dup);
+        }
+        if is_dup {
+            for (range, at) in &keys.places {
+                let (low, high) = self.ranges.entry(*range).or_insert((*at, *at));
+                (*low, *high) = ((*low).min(*at), (*high).max(*at));
+            }
+        }
+        let own = self.rows.entry(keys.own).or_default();
+        let before = *own;
+        own.observe(is_dup);
+        let after = *own;
+        for (row, sign) in [(before, -1.0), (after, 1.0)] {
+            if row.as_sister() == Some(false) {
+                self.mixed[0] += sign * f64::from(row.dup);
+                self.mixed[1] += sign * row.total();
+            }
+        }
+        let (before, after) = (before.as_sister(), after.as_sister());
+        if before == after {
+            return;
+        }
+        let names = (keys.names != keys.kind).then_some(keys.names);
+        for group in [keys.kind, keys.template].into_iter().chain(names).chain(keys.choices.iter().copied()) {
+            let sisters = self.sisters.entry(group).or_default();
+            *sisters = sisters.without(before);
+            match after {
+                Some(true) => sisters.pure += 1,
+                Some(false) => sisters.mixed += 1,
+                None => {}
+            }
+        }
+    }
+
+    /// Records that a page of this size was found to be a copy by a row, and in how many shingles it differed.
+    pub(crate) fn extend_range(&mut self, row: u64, size: u32, apart: u32) {
+        if apart > 0 {
+            let sizes = self.sizes.entry(row).or_insert(Sizes { least: size, apart });
+            sizes.apart = sizes.apart.max(apart);
+        }
+        if let Some(sizes) = self.sizes.get_mut(&row) {
+            sizes.least = sizes.least.min(size);
+        }
+    }
+
+    /// Whether a page is smaller than all that tested a row, and so small that what was the same in them may be different in it.
+    pub(crate) fn is_too_small(&self, row: u64, size: u32) -> bool {
+        let is_too_small =
+            |sizes: &Sizes| size < sizes.least && f64::from(sizes.apart) > (1.0 - SIMILAR) * f64::from(size);
+        self.sizes.get(&row).is_some_and(is_too_small)
     }
 
     /// Adds one observation to a single row.
     pub(crate) fn observe_one(&mut self, key: u64, is_dup: bool) {
-        self.0.entry(key).or_default().observe(is_dup);
+        self.rows.entry(key).or_default().observe(is_dup);
     }
 
     /// The evidence that a parameter does not matter; `None` if any page contradicts that.
     pub(crate) fn idle_evidence(&self, parameter: u64) -> Option<Row> {
         let row = self.get(parameter);
-        (row.total() >= 20.0 && row.nodup < 0.05).then_some(row)
+        (row.total() >= 20.0 && row.nodup < CLEAN).then_some(row)
     }
 
     /// Whether a parameter with this value does not matter. The evidence about the value takes precedence over that about the parameter.
@@ -102,9 +258,74 @@ impl Rows {
         holds(of_value) || holds(self.get(parameter))
     }
 
-    /// The probability that the hypothesis holds, by hierarchical Beta posteriors: each row is the prior of the next. Without enough
-    /// evidence of its own it stays below 0.6, so a general row alone never decides. The row with the evidence is returned as well.
+    /// The probability that the hypothesis holds. Without enough evidence of its own it stays below 0.6, so a general row alone never
+    /// decides. The row with the evidence is returned as well.
     pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
+        let own = self.get(keys.own);
+        let finer = self.get(keys.finer);
+        if own.nodup >= CLEAN || (keys.finer != 0 && finer.total() >= min_evidence) {
+            return self.believe_mixed(keys, min_evidence);
+        }
+        let mut probability = self.believe_clean(keys, own);
+        for (row, group) in &keys.values {
+            let value = self.get(*row);
+            probability = probability.min(value.mean(probability, WEIGHT));
+            let others = self.sisters.get(group).copied().unwrap_or_default().total();
+            if value.total() == 0.0 && others < VALUES_TESTED {
+                probability = probability.min(UNTESTED);
+            }
+        }
+        if own.total() < MIN_TESTS || self.is_beyond(keys) {
+            probability = probability.min(UNTESTED);
+        }
+        (probability, own)
+    }
+
+    /// Whether a value is more than twice as far from those that tested the row as these are from each other. Values have an order, and contents are runs
+    /// in it: tests at one end say little about the other end.
+    fn is_beyond(&self, keys: &RowKeys) -> bool {
+        keys.places.iter().any(|(range, at)| {
+            let Some((low, high)) = self.ranges.get(range) else { return false };
+            let reach = high.saturating_sub(*low).saturating_mul(REACH);
+            *at < low.saturating_sub(reach) || *at > high.saturating_add(reach)
+        })
+    }
+
+    /// The probability by a row without failures: that it is pure, by Bayes' rule, and else the share of copies under a mixed row.
+    fn believe_clean(&self, keys: &RowKeys, own: Row) -> f64 {
+        let pure = self.share_of_pure(keys);
+        let mixed = ((self.mixed[0] + MIXED_WEIGHT * MIXED) / (self.mixed[1] + MIXED_WEIGHT)).max(MIXED);
+        let is_pure = pure / (pure + (1.0 - pure) * mixed.powf(f64::from(own.dup)));
+        PURE * is_pure + mixed * (1.0 - is_pure)
+    }
+
+    /// The share of pure rows among the sisters of a row and itself, each group being the prior of the smaller one within it.
+    fn share_of_pure(&self, keys: &RowKeys) -> f64 {
+        let sisters = |key: u64| self.sisters.get(&key).copied().unwrap_or_default();
+        let of_kind = match keys.is_tracking {
+            true => EXPECTED_OF_TRACKING,
+            false => sisters(keys.kind).share(EXPECTED, SISTERS_OF_KIND),
+        };
+        let of_names = match keys.names == keys.kind {
+            true => of_kind,
+            false => sisters(keys.names).share(of_kind, SISTERS_OF_GROUP),
+        };
+        let of_template = sisters(keys.template).share(of_names, SISTERS_OF_GROUP);
+        let choices = keys.choices.iter().map(|key| sisters(*key));
+        let choices = choices.filter(|choice| choice.total() >= ROWS_OF_CHOICE);
+        let shares = choices.map(|choice| choice.share(of_template, SISTERS_OF_GROUP));
+        let (low, high) =
+            shares.fold((1.0, 0.0), |(low, high), share: f64| (share.min(low), share.max(high)));
+        let share = match high > 0.0 {
+            false => of_template,
+            true if low < of_template / 2.0 => low,
+            true => high,
+        };
+        share.min(MOST_PURE)
+    }
+
+    /// The probability by hierarchical Beta posteriors: each row is the prior of the next.
+    fn believe_mixed(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
         let template = self.get(keys.template);
         let expected = if keys.is_tracking { EXPECTED_OF_TRACKING } else { EXPECTED };
         let mut prior = template.mean(expected, FIRST_WEIGHT);
@@ -141,16 +362,16 @@ impl Rows {
         }
         let own = self.get(keys.own);
         let mut probability = own.mean(prior, WEIGHT);
-        for key in &keys.values {
-            probability = probability.min(self.get(*key).mean(own.mean(prior, WEIGHT), WEIGHT));
+        for (row, _) in &keys.values {
+            probability = probability.min(self.get(*row).mean(own.mean(prior, WEIGHT), WEIGHT));
         }
         let finer = self.get(keys.finer);
         if keys.finer != 0 && finer.total() >= min_evidence {
             return (finer.mean(own.mean(prior, WEIGHT), WEIGHT), finer);
         }
         let evidence = own.total();
-        if evidence < min_evidence && !(pure && evidence >= 2.0) {
-            probability = probability.min(0.6);
+        if (evidence < min_evidence && !(pure && evidence >= 2.0)) || self.is_beyond(keys) {
+            probability = probability.min(UNTESTED);
         }
         (probability, own)
     }

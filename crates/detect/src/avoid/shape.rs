@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::order::Place;
 use super::overrides::{Overrides, PriorKnowledge};
 use huntsman_text::urlparts::{Parts, Separator};
 
@@ -58,11 +59,27 @@ impl Name {
 pub(crate) struct Slot {
     pub(crate) name: Name,
     pub(crate) value: u64,
+    /// The hash of the value in any spelling: of its letters and digits in lower case.
+    pub(crate) loose: u64,
+    /// The place of the value among others of its sort.
+    pub(crate) place: Place,
     /// Whether it is a part of a split value. Such a slot is never an enumeration, because repeated parts of identifiers are no choices.
     pub(crate) is_part: bool,
     pub(crate) prior: PriorKnowledge,
     /// The name without its number, if the parameter is repeated.
     pub(crate) base: Name,
+}
+
+impl Slot {
+    fn of(name: Name, value: &str) -> Self {
+        Self { loose: loose(value), place: Place::of(value), ..Self::hashed(name, xxh3_64(value.as_bytes())) }
+    }
+
+    /// A slot of which only the hash of the value is known.
+    pub(crate) fn hashed(name: Name, value: u64) -> Self {
+        let (prior, place) = (PriorKnowledge::None, Place::default());
+        Self { name, value, loose: value, place, is_part: false, prior, base: name }
+    }
 }
 
 /// The slots of a URL: segments in order, then parameters by name.
@@ -196,17 +213,22 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
         let (prior, base) = (slot.prior, slot.base);
         if prior == PriorKnowledge::Pinned {
             if !slot.name.is_parameter() {
-                slots.push(Slot { name: slot.name, value: 0, is_part: false, prior, base });
+                slots.push(Slot { prior, base, ..Slot::hashed(slot.name, 0) });
             }
             continue;
         }
         if let Some(above) = above.filter(|above| slot.name.is_segment() && slot.name.0 >= u32::from(*above))
         {
-            let whole =
-                below.get_or_insert(Slot { name: Name::below(above), value: 0, is_part: true, prior, base });
+            let whole = below.get_or_insert(Slot {
+                is_part: true,
+                prior,
+                base,
+                ..Slot::hashed(Name::below(above), 0)
+            });
             ends_with_slash = slot.value.is_empty();
             if !ends_with_slash {
                 whole.value = Mix(whole.value).with(xxh3_64(slot.value.as_bytes())).0;
+                whole.loose = Mix(whole.loose).with(loose(&slot.value)).0;
             }
             continue;
         }
@@ -214,41 +236,39 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
         match parts {
             Some((head, tail)) => {
                 let of_head = Name::parameter(&format!("{}<", slot.label));
-                slots.push(Slot {
-                    name: of_head,
-                    value: xxh3_64(head.as_bytes()),
-                    is_part: true,
-                    prior,
-                    base,
-                });
-                slots.push(Slot {
-                    name: slot.name,
-                    value: xxh3_64(tail.as_bytes()),
-                    is_part: true,
-                    prior,
-                    base,
-                });
+                slots.push(Slot { is_part: true, prior, base, ..Slot::of(of_head, head) });
+                slots.push(Slot { is_part: true, prior, base, ..Slot::of(slot.name, tail) });
             }
             None => {
                 let is_part = splits.contains_key(&slot.name);
-                slots.push(Slot {
-                    name: slot.name,
-                    value: xxh3_64(slot.value.as_bytes()),
-                    is_part,
-                    prior,
-                    base,
-                });
+                slots.push(Slot { is_part, prior, base, ..Slot::of(slot.name, &slot.value) });
             }
         }
     }
     if let Some(below) = below {
         let value = u64::from(ends_with_slash);
-        slots.push(Slot { name: SLASH, value, is_part: false, ..below });
+        slots.push(Slot { prior: below.prior, base: below.base, ..Slot::hashed(SLASH, value) });
         slots.push(below);
     }
     slots.sort_by_key(|slot| slot.name);
     let template = slots.iter().fold(Mix::new(1), |hash, slot| hash.with(u64::from(slot.name.0)));
     Shape { template: template.0, slots }
+}
+
+/// The hash of a value by its runs of letters and digits, in lower case: the same for `A,_part_5` and `a, part 5`.
+fn loose(value: &str) -> u64 {
+    if value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+        return xxh3_64(value.as_bytes());
+    }
+    let mut spelt = String::with_capacity(value.len());
+    for run in value.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
+        if !spelt.is_empty() {
+            spelt.push(' ');
+        }
+        spelt.extend(run.chars().flat_map(char::to_lowercase));
+    }
+    // A value without letters and digits is itself.
+    xxh3_64(if spelt.is_empty() { value } else { &spelt }.as_bytes())
 }
 
 /// A hash of a set of slots by which URLs of different templates can be compared: segments in order, then parameters.

@@ -5,23 +5,21 @@ use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::chrome::{Chrome, Sample};
-use super::content::{ContentId, Contents, Sketch};
+use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
-use super::rows::{Row, RowKeys, Rows};
-use super::shape::{Mix, Name, RawSlot, Slot, normal_form};
-use super::target::{Target, has};
+use super::predictor::Tie;
+use super::rows::{Row, Rows};
+use super::shape::{Mix, Name, RawSlot};
+use super::target::Target;
+use indexes::{NAMED_BY, NamedUrl, PageIndexes};
+use relations::{Hypothesis, parameter_row, parameter_rows};
 
-/// The most contents that one key remembers; the newest ones are kept.
-const CONTENTS_OF_KEY: usize = 32;
-/// The most signatures, and contents of each, that are remembered for pages with the same free values.
-const SIGNATURES_OF_VALUES: usize = 8;
-const CONTENTS_OF_SIGNATURE: usize = 8;
-/// The most pages that are remembered for a URL which they name as their own.
-const NAMED_BY: usize = 4;
-/// The most longer variants that are remembered for a URL.
-const LONGER_VARIANTS: usize = 8;
+mod indexes;
+mod relations;
+mod runs;
+
 /// The most pages that are kept for relearning what the content of a page is.
 pub(crate) const LOG: usize = 2_000;
 /// The most bytes of their texts.
@@ -64,6 +62,8 @@ pub enum Kinship {
     Moved,
     /// A page was fetched that is the same except for parameters that were learnt not to matter.
     Canonical,
+    /// Pages with a lower and with a higher value of a slot were fetched, and both have one content.
+    Between,
     /// The page that links to it was fetched.
     Link,
     /// A page that was fetched names it as its own address.
@@ -87,134 +87,8 @@ pub(crate) struct Prediction {
     pub(crate) page: Option<u32>,
     /// Whether a page in flight may decide it.
     pub(crate) hold: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Hypothesis {
-    kinship: Kinship,
-    dropped: SmallVec<[Name; 4]>,
-    rows: RowKeys,
-    contents: Ids,
-    /// The parameter, if the hypothesis is about a single one.
-    parameter: Option<Slot>,
-}
-
-type Ids = SmallVec<[ContentId; 2]>;
-
-/// A set of dropped slots, with the rows that say whether they matter. There are few for all pages of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct DroppedSlots {
-    template: u64,
-    own: u64,
-    /// The name of the slot; 0, which no parameter has, if it is not a single parameter.
-    name: Name,
-}
-
-impl DroppedSlots {
-    fn of(target: &Target, set: u16) -> Self {
-        let rows = target.removed_rows(set);
-        let name = target.parameter(set).map_or(Name(0), |slot| slot.name);
-        Self { template: rows.template, own: rows.own, name }
-    }
-
-    /// The slot with this value, if it is a single parameter.
-    fn parameter(&self, value: u64) -> Option<Slot> {
-        let Self { name, .. } = *self;
-        name.is_parameter().then_some(Slot {
-            name,
-            value,
-            is_part: false,
-            prior: PriorKnowledge::None,
-            base: name,
-        })
-    }
-
-    fn rows(&self, value: u64) -> RowKeys {
-        let mut rows = RowKeys { template: self.template, own: self.own, ..RowKeys::default() };
-        rows.values.extend(self.parameter(value).map(|slot| Target::value_row(self.own, &slot)));
-        rows
-    }
-}
-
-/// A page with more slots than the URL under which it is stored. There are several entries for each page.
-#[derive(Clone, Copy, Debug)]
-struct LongerVariant {
-    /// The value of the slot, if a single parameter is dropped.
-    value: u64,
-    /// The number of the [`DroppedSlots`].
-    dropping: u32,
-    content: ContentId,
-}
-
-/// Contents by key; most keys have only one.
-#[derive(Clone, Debug, Default)]
-struct ContentIndex {
-    /// A content, or the number of a list of contents.
-    by_key: HashMap<u64, u32>,
-    lists: Vec<Ids>,
-}
-
-/// The bit that marks the number of a list; contents have smaller numbers.
-const LIST: u32 = 1 << 31;
-
-impl ContentIndex {
-    fn get(&self, key: u64) -> &[ContentId] {
-        match self.by_key.get(&key) {
-            None => &[],
-            Some(one) if one & LIST == 0 => std::slice::from_ref(one),
-            Some(list) => &self.lists[(list & !LIST) as usize],
-        }
-    }
-
-    fn remember(&mut self, key: u64, content: ContentId) {
-        let entry = self.by_key.entry(key).or_insert(content);
-        if *entry == content {
-            return;
-        }
-        if *entry & LIST == 0 {
-            self.lists.push(Ids::from_slice(&[*entry]));
-            *entry = LIST | (self.lists.len() as u32 - 1);
-        }
-        remember(&mut self.lists[(*entry & !LIST) as usize], content, CONTENTS_OF_KEY);
-    }
-}
-
-/// A page that names a URL as its own address.
-#[derive(Clone, Copy, Debug)]
-struct NamedUrl {
-    template: u64,
-    signature: u64,
-    content: ContentId,
-}
-
-/// Pages of one signature with the same free values.
-#[derive(Clone, Debug)]
-struct SameValues {
-    signature: u64,
-    template: u64,
-    contents: Ids,
-}
-
-/// The pages that were fetched, indexed by what they have in common with other URLs.
-#[derive(Clone, Debug, Default)]
-struct PageIndexes {
-    changed: ContentIndex,
-    exact: HashMap<u64, ContentId>,
-    longer: HashMap<u64, SmallVec<[LongerVariant; 1]>>,
-    droppings: Vec<DroppedSlots>,
-    number_of_dropping: HashMap<DroppedSlots, u32>,
-    by_free_values: HashMap<u64, SmallVec<[SameValues; 1]>>,
-    canonical: ContentIndex,
-    named: HashMap<u64, SmallVec<[NamedUrl; 1]>>,
-}
-
-impl PageIndexes {
-    fn number_of(&mut self, dropping: DroppedSlots) -> u32 {
-        *self.number_of_dropping.entry(dropping).or_insert_with(|| {
-            self.droppings.push(dropping);
-            self.droppings.len() as u32 - 1
-        })
-    }
+    /// The distance to the nearest known value, if contents are runs in the order of the values: the farthest is fetched first.
+    pub(crate) distance: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -237,20 +111,21 @@ struct Alias {
     links: SmallVec<[LinkContext; LINKS]>,
 }
 
-/// A URL without the parameters that were learnt not to matter.
-struct Canonical {
-    key: u64,
-    /// The rows that say whether equality of this form decides.
-    rows: RowKeys,
-    idle: SmallVec<[Name; 4]>,
-}
-
 /// A content that came when another one was expected.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnexpectedContent {
-    content: ContentId,
+    /// The group of the whole text; see [`Contents`].
+    content: u32,
     count: u32,
     last: u32,
+}
+
+/// A request in flight.
+#[derive(Clone, Debug)]
+struct InFlight {
+    target: Target,
+    /// The row that it tests; 0 if there is none.
+    row: u64,
 }
 
 /// The model of a site; see the module.
@@ -272,13 +147,15 @@ pub(crate) struct Site {
     content_of: Vec<Option<ContentId>>,
     /// By the number of a page, the hash of its signature.
     signature_of: Vec<u32>,
-    in_flight: HashMap<u64, Target>,
+    /// By the hash of the URL.
+    in_flight: HashMap<u64, InFlight>,
     /// The URLs that were skipped by a row since it was last confirmed.
     skipped: HashMap<u64, Vec<u64>>,
     /// The URLs that were skipped by a row which the next page contradicted.
     reopened: HashSet<u64>,
     unexpected: UnexpectedContent,
-    walls: HashSet<ContentId>,
+    /// Groups of whole texts.
+    walls: HashSet<u32>,
     next_rebuild: usize,
     /// By the URL without pinned slots, the first page and the hash of its URL; empty if nothing is pinned.
     without_pinned: HashMap<u64, (u32, u64)>,
@@ -294,7 +171,9 @@ impl Site {
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>) {
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
-            self.kinds.count(&Target::of(&raw, &self.kinds).shape);
+            let shape = Target::of(&raw, &self.kinds).shape;
+            self.kinds.count(&shape);
+            self.kinds.rank(&shape);
             self.log_bytes += raw.iter().map(RawSlot::bytes).sum::<usize>();
             self.discovered.push(raw);
         }
@@ -320,7 +199,7 @@ impl Site {
             let (kinship, page) = (Some(Kinship::Pinned), Some(*page));
             return Prediction { probability: 1.0, kinship, dropped, page, ..best };
         }
-        if self.has_pins && self.in_flight.contains_key(&target.key()) {
+        if self.has_pins && self.in_flight.values().any(|other| other.target.key() == target.key()) {
             return Prediction { hold: true, ..best };
         }
         for hypothesis in self.hypotheses(&target, links) {
@@ -332,61 +211,101 @@ impl Site {
                     dropped: hypothesis.dropped,
                     row,
                     key: hypothesis.rows.own,
-                    page: hypothesis.contents.first().map(|content| self.contents.leader(*content)),
+                    page: hypothesis.contents.first().map(|content| self.contents.page(*content)),
                     hold: false,
+                    distance: None,
                 };
             }
         }
+        best.distance = self.distance(&target);
         if !self.in_flight.is_empty() {
             let (own, canonical) = (target.key(), self.canonical(&target).key);
-            best.hold = self.in_flight.iter().filter(|(key, _)| **key != own).any(|(_, other)| {
-                let others = self.canonical(other);
-                let by_canonical = (others.key == canonical).then_some(others.rows);
-                target.rows_if_fetched(other).into_iter().chain(by_canonical).any(|rows| {
-                    let (probability, row) = self.rows.believe(&rows, self.min_evidence);
-                    row.total() >= 1.0 && probability > 0.5 && probability > best.probability
-                })
-            });
+            best.hold =
+                self.in_flight.values().map(|other| &other.target).filter(|other| other.key() != own).any(
+                    |other| {
+                        let others = self.canonical(other);
+                        let by_canonical = (others.key == canonical).then_some(others.rows);
+                        target.rows_if_fetched(other).into_iter().chain(by_canonical).any(|rows| {
+                            let (probability, row) = self.rows.believe(&rows, self.min_evidence);
+                            row.total() >= 1.0 && probability > 0.5 && probability > best.probability
+                        })
+                    },
+                );
         }
         best
+    }
+
+    /// All relations of the URL to pages that were learnt.
+    pub(crate) fn ties(&self, raw: &[RawSlot], links: &[LinkContext]) -> Vec<Tie> {
+        let target = Target::of(raw, &self.kinds);
+        let hypotheses = self.hypotheses(&target, links).into_iter();
+        let tie = |hypothesis: Hypothesis| {
+            let (probability, evidence) = self.rows.believe(&hypothesis.rows, self.min_evidence);
+            Tie {
+                kinship: hypothesis.kinship,
+                dropped: hypothesis.dropped,
+                names: Vec::new(),
+                probability,
+                passes: false,
+                evidence,
+                pages: hypothesis.contents.iter().map(|content| self.contents.page(*content)).collect(),
+            }
+        };
+        hypotheses.map(tie).collect()
+    }
+
+    /// The content of the page with this number.
+    pub(crate) fn content(&self, page: u32) -> Option<ContentId> {
+        self.content_of.get(page as usize).copied().flatten()
+    }
+
+    /// Whether two pages show the same by any of their texts.
+    pub(crate) fn shows_the_same(&self, one: u32, other: u32) -> bool {
+        let contents = (self.content(one), self.content(other));
+        matches!(contents, (Some(one), Some(other)) if self.contents.is_equal_but_own(one, other))
+    }
+
+    /// The number of requests in flight that test the row with this key.
+    pub(crate) fn tests_in_flight(&self, row: u64) -> usize {
+        self.in_flight.values().filter(|other| other.row == row).count()
     }
 
     /// Records that a URL was skipped for now by the row with this key.
     pub(crate) fn skip(&mut self, raw: &[RawSlot], row: u64) {
         let skipped = self.skipped.entry(row).or_default();
         if skipped.len() < SKIPS_OF_ROW {
-            skipped.push(Target::of(raw, &self.kinds).key());
+            skipped.push(whole_key(raw));
         }
     }
 
     /// Whether a URL was skipped by a row that the next page to test it contradicted.
     pub(crate) fn is_reopened(&self, raw: &[RawSlot]) -> bool {
-        !self.reopened.is_empty() && self.reopened.contains(&Target::of(raw, &self.kinds).key())
+        !self.reopened.is_empty() && self.reopened.contains(&whole_key(raw))
     }
 
     pub(crate) fn has_requests_in_flight(&self) -> bool {
         !self.in_flight.is_empty()
     }
 
-    /// Records that a request for the URL is in flight.
-    pub(crate) fn request_started(&mut self, raw: &[RawSlot]) {
+    /// Records that a request for the URL is in flight, which tests the row with this key, if any.
+    pub(crate) fn request_started(&mut self, raw: &[RawSlot], row: u64) {
         let target = Target::of(raw, &self.kinds);
-        self.in_flight.insert(target.key(), target);
+        self.in_flight.insert(whole_key(raw), InFlight { target, row });
     }
 
     /// Records that a request for the URL is no longer in flight.
     pub(crate) fn request_finished(&mut self, raw: &[RawSlot]) {
-        self.in_flight.remove(&Target::of(raw, &self.kinds).key());
+        self.in_flight.remove(&whole_key(raw));
     }
 
-    /// The text of a page in the form that is kept once the log is full; `None` before that.
-    pub(crate) fn sketch(&self, text: &PageText) -> Option<Option<Sketch>> {
-        self.is_frozen.then(|| Sketch::of(&self.chrome.content(text)))
+    /// The texts of a page in the form that is kept once the log is full; `None` before that.
+    pub(crate) fn texts(&self, text: &PageText) -> Option<Option<Texts>> {
+        self.is_frozen.then(|| self.chrome.texts(text))
     }
 
     /// Learns from a page that was fetched; returns its number, and whether its content is new.
     pub(crate) fn learn(&mut self, raw: Vec<RawSlot>, text: PageText, links: &[LinkContext]) -> (u32, bool) {
-        let (number, is_new) = self.learn_sketch(&raw, Sketch::of(&self.chrome.content(&text)), links);
+        let (number, is_new) = self.learn_texts(&raw, self.chrome.texts(&text), links);
         let links = links.iter().copied().take(LINKS).collect();
         self.log_bytes += text.bytes();
         self.log.push(LoggedPage { raw, text, links, number, names: Vec::new(), aliases: Vec::new() });
@@ -413,7 +332,7 @@ impl Site {
     fn store_claim(&mut self, page: u32, page_raw: &[RawSlot], named: &[RawSlot]) {
         let Some(Some(content)) = self.content_of.get(page as usize).copied() else { return };
         let (target, named) = (Target::of(page_raw, &self.kinds), Target::of(named, &self.kinds));
-        if self.walls.contains(&content) || target.key() == named.key() {
+        if self.is_wall(content) || target.key() == named.key() {
             return;
         }
         let by = self.stores.named.entry(named.key()).or_default();
@@ -445,7 +364,7 @@ impl Site {
         let page = Target::of(page, &self.kinds).key();
         if let Some(content) = self.stores.exact.get(&page).copied() {
             let target = Target::of(raw, &self.kinds);
-            self.observe(&target, links, content, is_live);
+            self.observe(&target, links, Found { content, is_new: false, apart: 0 }, is_live);
         }
     }
 
@@ -465,41 +384,40 @@ impl Site {
         self.discovered = Vec::new();
     }
 
-    /// Learns from a page of which only the sketch is known.
-    pub(crate) fn learn_sketch(
+    /// Learns from a page of which only the texts are known.
+    pub(crate) fn learn_texts(
         &mut self,
         raw: &[RawSlot],
-        sketch: Option<Sketch>,
+        texts: Option<Texts>,
         links: &[LinkContext],
     ) -> (u32, bool) {
         let number = self.pages();
-        let contents = self.contents.len();
         let target = Target::of(raw, &self.kinds);
-        let content = sketch.map(|sketch| self.contents.id(sketch, number));
-        self.content_of.push(content);
+        let found = texts.map(|texts| self.contents.add(texts, number));
+        self.content_of.push(found.map(|found| found.content));
         self.signature_of.push(target.signature as u32);
         if self.has_pins {
             self.without_pinned.entry(target.key()).or_insert((number, whole_key(raw)));
         }
-        if let Some(content) = content {
-            self.look_for_walls(&target, content);
-            self.observe(&target, links, content, true);
+        if let Some(found) = found {
+            self.look_for_walls(&target, found);
+            self.observe(&target, links, found, true);
         }
-        (number, self.contents.len() > contents)
+        (number, found.is_some_and(|found| found.is_new))
     }
 
     /// Detects walls: a content that comes again and again where rows with evidence say that each page has its own. Then the responses were
     /// not the pages.
-    fn look_for_walls(&mut self, target: &Target, content: ContentId) {
+    fn look_for_walls(&mut self, target: &Target, found: Found) {
         let number = self.pages();
         let is_expected = self.hypotheses(target, &[]).iter().any(|hypothesis| {
             let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
             probability > 0.2 || row.total() < self.min_evidence
         });
-        let is_new = self.contents.leader(content) + 1 == number;
-        if is_expected || is_new {
+        if is_expected || found.is_new {
             return;
         }
+        let content = self.contents.group(found.content);
         if self.unexpected.content != content || number > self.unexpected.last + WALL_WINDOW {
             self.unexpected = UnexpectedContent { content, count: 0, last: number };
         }
@@ -513,13 +431,17 @@ impl Site {
         }
     }
 
-    fn observe(&mut self, target: &Target, links: &[LinkContext], content: ContentId, is_live: bool) {
-        if self.walls.contains(&content) {
+    fn observe(&mut self, target: &Target, links: &[LinkContext], found: Found, is_live: bool) {
+        let content = found.content;
+        if self.is_wall(content) {
             return;
         }
         for hypothesis in self.hypotheses(target, links) {
-            let is_dup = hypothesis.contents.contains(&content);
+            let is_dup = hypothesis.holds(content, &self.contents);
             self.rows.observe(&hypothesis.rows, is_dup);
+            if is_dup {
+                self.rows.extend_range(hypothesis.row, hypothesis.size, found.apart);
+            }
             if let Some(slot) = hypothesis.parameter {
                 let (parameter, value) = parameter_rows(&slot);
                 self.rows.observe_one(parameter, is_dup);
@@ -534,176 +456,12 @@ impl Site {
                 self.reopened.extend(skipped);
             }
         }
-        self.store(target, content);
-    }
-
-    /// All relations of the URL to pages that were fetched. Only minimal sets of dropped slots count, so that a row describes exactly the
-    /// situation in which it is used: that no finer relation is known.
-    fn hypotheses(&self, target: &Target, links: &[LinkContext]) -> Vec<Hypothesis> {
-        let mut found = Vec::new();
-        let names = |set: u16| -> SmallVec<[Name; 4]> {
-            let slots = target.shape.slots.iter().enumerate();
-            slots.filter(|(index, _)| has(set, *index)).map(|(_, slot)| slot.name).collect()
-        };
-        let mut matched: SmallVec<[u16; 8]> = SmallVec::new();
-        for (set, key) in target.changed_keys() {
-            if matched.iter().any(|smaller| smaller & set == *smaller) {
-                continue;
-            }
-            let contents = self.stores.changed.get(key);
-            if !contents.is_empty() {
-                matched.push(set);
-                found.push(Hypothesis {
-                    kinship: Kinship::Changed,
-                    dropped: names(set),
-                    rows: target.changed_rows(set),
-                    contents: contents.into(),
-                    parameter: target.parameter(set),
-                });
-            }
-        }
-        matched.clear();
-        for set in target.removal_sets() {
-            if matched.iter().any(|smaller| smaller & set == *smaller) {
-                continue;
-            }
-            if let Some(content) = self.stores.exact.get(&target.key_without(set)) {
-                matched.push(set);
-                found.push(Hypothesis {
-                    kinship: Kinship::Removed,
-                    dropped: names(set),
-                    rows: target.removed_rows(set),
-                    contents: Ids::from_slice(&[*content]),
-                    parameter: target.parameter(set),
-                });
-            }
-        }
-        for named in self.stores.named.get(&target.key()).into_iter().flatten() {
-            let rows = RowKeys {
-                template: Mix::new(80).with(target.shape.template).with(named.template).0,
-                own: Mix::new(81).with(target.signature).with(named.signature).0,
-                ..RowKeys::default()
-            };
-            let contents = Ids::from_slice(&[named.content]);
-            let kinship = Kinship::Named;
-            found.push(Hypothesis { kinship, dropped: SmallVec::new(), rows, contents, parameter: None });
-        }
-        for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
-            let dropping = &self.stores.droppings[longer.dropping as usize];
-            let parameter = dropping.parameter(longer.value);
-            found.push(Hypothesis {
-                kinship: Kinship::Added,
-                dropped: parameter.iter().map(|slot| slot.name).collect(),
-                rows: dropping.rows(longer.value),
-                contents: Ids::from_slice(&[longer.content]),
-                parameter,
-            });
-        }
-        let plain = |kinship, rows, contents| Hypothesis {
-            kinship,
-            dropped: SmallVec::new(),
-            rows,
-            contents,
-            parameter: None,
-        };
-        if let Some(same_values) = target.free_values_key() {
-            for bagged in self.stores.by_free_values.get(&same_values).into_iter().flatten() {
-                if bagged.signature != target.signature {
-                    let rows = RowKeys {
-                        template: Mix::new(40).with(target.shape.template).with(bagged.template).0,
-                        own: Mix::new(41).with(target.signature).with(bagged.signature).0,
-                        ..RowKeys::default()
-                    };
-                    found.push(plain(Kinship::Moved, rows, bagged.contents.clone()));
-                }
-            }
-        }
-        let canonical = self.canonical(target);
-        let contents = self.stores.canonical.get(canonical.key);
-        if !contents.is_empty() {
-            found.push(Hypothesis {
-                dropped: canonical.idle,
-                ..plain(Kinship::Canonical, canonical.rows, contents.into())
-            });
-        }
-        for link in links.iter().filter(|_| !target.has_forbidden()) {
-            if let Some(Some(content)) = self.content_of.get(link.page as usize) {
-                let rows = RowKeys {
-                    template: Mix::new(50).with(target.shape.template).with(link.position).0,
-                    own: Mix::new(51).with(target.signature).with(link.position).0,
-                    finer: Mix::new(52)
-                        .with(target.signature)
-                        .with(link.position)
-                        .with(u64::from(self.signature_of[link.page as usize]))
-                        .0,
-                    ..RowKeys::default()
-                };
-                found.push(plain(Kinship::Link, rows, Ids::from_slice(&[*content])));
-            }
-        }
-        found
-    }
-
-    /// The URL without the parameters that were learnt not to matter.
-    fn canonical(&self, target: &Target) -> Canonical {
-        let mut idle: SmallVec<[Name; 4]> = SmallVec::new();
-        let mut dropped = Mix::new(60);
-        let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
-        for slot in &target.shape.slots {
-            let (parameter, value) = parameter_rows(slot);
-            let is_tracking = slot.prior == PriorKnowledge::Tracking;
-            let may_be_idle = slot.name.is_parameter() && slot.prior != PriorKnowledge::Forbidden;
-            if may_be_idle && self.rows.is_idle(parameter, value, is_tracking) {
-                dropped = dropped.with(u64::from(slot.name.0));
-                idle.push(slot.name);
-            } else {
-                kept.push(*slot);
-            }
-        }
-        let own = dropped.with(target.shape.template).0;
-        let rows = RowKeys { template: dropped.0, own, ..RowKeys::default() };
-        // The order of repeated parameters is ignored.
-        kept.sort_by_key(|slot| (slot.base, slot.value));
-        for slot in &mut kept {
-            slot.name = slot.base;
-        }
-        Canonical { key: normal_form(kept.iter()), rows, idle }
-    }
-
-    fn store(&mut self, target: &Target, content: ContentId) {
-        for (_, key) in target.changed_keys() {
-            self.stores.changed.remember(key, content);
-        }
-        self.stores.exact.insert(target.key(), content);
         let canonical = self.canonical(target).key;
-        self.stores.canonical.remember(canonical, content);
-        let sets = target.removal_sets();
-        // The last set contains all parameters.
-        let all = sets.last().copied().unwrap_or_default();
-        for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
-            let dropping = self.stores.number_of(DroppedSlots::of(target, set));
-            let value = target.parameter(set).map_or(0, |slot| slot.value);
-            let longer = LongerVariant { value, dropping, content };
-            let variants = self.stores.longer.entry(target.key_without(set)).or_default();
-            if let Some(known) = variants.iter_mut().find(|known| known.dropping == dropping) {
-                *known = longer;
-            } else if variants.len() < LONGER_VARIANTS {
-                variants.push(longer);
-            }
-        }
-        if let Some(same_values) = target.free_values_key() {
-            let same_values = self.stores.by_free_values.entry(same_values).or_default();
-            if let Some(known) = same_values.iter_mut().find(|known| known.signature == target.signature) {
-                remember(&mut known.contents, content, CONTENTS_OF_SIGNATURE);
-            } else if same_values.len() < SIGNATURES_OF_VALUES {
-                let contents = Ids::from_slice(&[content]);
-                same_values.push(SameValues {
-                    signature: target.signature,
-                    template: target.shape.template,
-                    contents,
-                });
-            }
-        }
+        self.stores.store(target, canonical, content);
+    }
+
+    fn is_wall(&self, content: ContentId) -> bool {
+        !self.walls.is_empty() && self.walls.contains(&self.contents.group(content))
     }
 
     /// Relearns from the log: the kinds of slots, chrome, contents, and rows.
@@ -712,6 +470,7 @@ impl Site {
             for raw in &self.discovered {
                 let shape = Target::of(raw, &self.kinds).shape;
                 self.kinds.count(&shape);
+                self.kinds.rank(&shape);
             }
         }
         self.kinds.decide();
@@ -741,14 +500,16 @@ impl Site {
         for (page, target) in log.iter().zip(&targets) {
             self.signature_of[page.number as usize] = target.signature as u32;
         }
+        let mut found = Vec::with_capacity(log.len());
         for page in &log {
-            let sketch = Sketch::of(&self.chrome.content(&page.text));
-            let content = sketch.map(|sketch| self.contents.id(sketch, page.number));
-            self.content_of[page.number as usize] = content;
+            let texts = self.chrome.texts(&page.text);
+            let content = texts.map(|texts| self.contents.add(texts, page.number));
+            self.content_of[page.number as usize] = content.map(|found| found.content);
+            found.push(content);
         }
-        for (page, target) in log.iter().zip(&targets) {
-            if let Some(content) = self.content_of[page.number as usize] {
-                self.observe(target, &page.links, content, false);
+        for ((page, target), found) in log.iter().zip(&targets).zip(found) {
+            if let Some(found) = found {
+                self.observe(target, &page.links, found, false);
             }
             for named in &page.names {
                 self.store_claim(page.number, &page.raw, named);
@@ -768,23 +529,4 @@ fn whole_key(raw: &[RawSlot]) -> u64 {
             hash.with(u64::from(slot.name.0)).with(xxh3_64(slot.value.as_bytes()))
         })
         .0
-}
-
-fn remember(ids: &mut Ids, content: ContentId, most: usize) {
-    if !ids.contains(&content) {
-        if ids.len() == most {
-            ids.remove(0);
-        }
-        ids.push(content);
-    }
-}
-
-/// The keys of the rows of a parameter and of its value, over all templates.
-fn parameter_rows(slot: &Slot) -> (u64, u64) {
-    let parameter = parameter_row(slot.name);
-    (parameter.0, parameter.with(slot.value).0)
-}
-
-fn parameter_row(name: Name) -> Mix {
-    Mix::new(70).with(u64::from(name.0))
 }

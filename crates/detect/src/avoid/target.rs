@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use smallvec::SmallVec;
 
 use super::kinds::{Kind, Kinds};
+use super::order::Sort;
 use super::overrides::PriorKnowledge;
 use super::rows::RowKeys;
 use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, shape};
@@ -20,6 +21,7 @@ const CHANGED_KEY: u64 = 11;
 const REMOVED: u64 = 30;
 const FREE_VALUES_KEY: u64 = 12;
 const SIGNATURE: u64 = 10;
+const PLACE: u64 = 6;
 
 /// A shape, the kinds of its slots, and the values of those that are not free text.
 #[derive(Clone, Debug)]
@@ -30,8 +32,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// The group of all rows about slots that may be present or not.
+    pub(crate) const REMOVED_KIND: u64 = REMOVED;
+
     pub(crate) fn of(raw: &[RawSlot], kinds: &Kinds) -> Self {
-        let shape = shape(raw, &kinds.layout);
+        let mut shape = shape(raw, &kinds.layout);
+        kinds.place(&mut shape);
         let kinds = kinds.kinds_of(&shape);
         let mut signature = Mix::new(SIGNATURE).with(shape.template);
         for (slot, kind) in shape.slots.iter().zip(&kinds) {
@@ -107,10 +113,13 @@ impl Target {
     /// be learnt 25 times.
     fn rows(&self, kind: u64, set: u16, by_value: impl Fn(usize) -> bool) -> RowKeys {
         let slots = &self.shape.slots;
-        let mut template = Mix::new(kind).with(self.shape.template);
+        let kind = Mix::new(kind);
+        let mut template = kind.with(self.shape.template);
+        let mut names = kind.with(u64::from(set.count_ones()));
         for (index, slot) in slots.iter().enumerate() {
             if has(set, index) {
                 template = template.with(u64::from(slot.name.0));
+                names = names.with(u64::from(slot.name.0));
             }
         }
         let is_choice = |index: &usize| !has(set, *index) && self.kinds[*index].is_enum();
@@ -118,7 +127,8 @@ impl Target {
         let mut own = template.with(1);
         let is_tracking =
             (0..slots.len()).all(|index| !has(set, index) || slots[index].prior == PriorKnowledge::Tracking);
-        let mut keys = RowKeys { template: template.0, is_tracking, ..RowKeys::default() };
+        let mut keys =
+            RowKeys { kind: kind.0, names: names.0, template: template.0, is_tracking, ..RowKeys::default() };
         for index in &choices {
             let slot = slots[*index];
             own = own.with(u64::from(slot.name.0)).with(slot.value);
@@ -128,8 +138,12 @@ impl Target {
         }
         keys.own = own.0;
         for (index, slot) in slots.iter().enumerate() {
+            if has(set, index) && slot.place.sort != Sort::None {
+                let key = Mix(keys.own).with(PLACE).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
+                keys.places.push((key.0, slot.place.at));
+            }
             if has(set, index) && by_value(index) {
-                keys.values.push(Self::value_row(keys.own, slot));
+                keys.values.push((Self::value_row(keys.own, slot), Self::values_of(keys.own, slot)));
             }
         }
         keys
@@ -140,9 +154,20 @@ impl Target {
         Mix(own).with(3).with(u64::from(slot.name.0)).with(slot.value).0
     }
 
+    /// The key of the group of those rows.
+    pub(crate) fn values_of(own: u64, slot: &Slot) -> u64 {
+        Mix(own).with(4).with(u64::from(slot.name.0)).0
+    }
+
     /// Whether the URL has a slot that the user has forbidden to treat as irrelevant.
     pub(crate) fn has_forbidden(&self) -> bool {
         self.shape.slots.iter().any(|slot| slot.prior == PriorKnowledge::Forbidden)
+    }
+
+    /// The slot of a set, if it is a single one whose values have an order.
+    pub(crate) fn ordered(&self, set: u16) -> Option<&Slot> {
+        let slot = (set.count_ones() == 1).then(|| &self.shape.slots[set.trailing_zeros() as usize]);
+        slot.filter(|slot| slot.place.sort != Sort::None)
     }
 
     /// The parameter of a set, if the set is a single parameter.
@@ -151,10 +176,10 @@ impl Target {
         slot.filter(|slot| slot.name.is_parameter())
     }
 
-    /// A hash of the values of the free slots, regardless of the slots in which they are.
+    /// A hash of the values of the free slots, regardless of the slots in which they are and of their spelling.
     pub(crate) fn free_values_key(&self) -> Option<u64> {
         let free = self.slots().filter(|(_, kind)| *kind == Kind::Free);
-        let mut values: SmallVec<[u64; 8]> = free.map(|(slot, _)| slot.value).collect();
+        let mut values: SmallVec<[u64; 8]> = free.map(|(slot, _)| slot.loose).collect();
         values.sort_unstable();
         let hash = values.iter().fold(Mix::new(FREE_VALUES_KEY), |hash, value| hash.with(*value));
         (!values.is_empty()).then_some(hash.0)

@@ -18,4 +18,5 @@ pub use json::Json;
 pub use jsonl::JsonLines;
 pub use position::FilePosition;
 pub use target::Compression;
+pub(crate) use target::{Boundary, Lines, Writer, explain, open_to_append};
 pub use xml::Xml;

@@ -35,7 +35,7 @@ impl Compression {
 }
 
 /// The writer of an open feed.
-pub(super) enum Writer {
+pub(crate) enum Writer {
     File {
         file: File,
         /// Up to this offset the file is final; after it there may be a tail that the next write replaces. `None` for a
@@ -51,7 +51,7 @@ pub(super) enum Writer {
 
 impl Writer {
     /// Creates a writer to the end of an open file.
-    pub(super) fn new(mut file: File, compression: Compression) -> io::Result<Self> {
+    pub(crate) fn new(mut file: File, compression: Compression) -> io::Result<Self> {
         let end = if file.metadata()?.is_file() { Some(file.seek(SeekFrom::End(0))?) } else { None };
         Ok(match compression {
             Compression::None => Self::File { file, end },
@@ -72,7 +72,7 @@ impl Writer {
 
     /// Writes bytes and flushes them to the system, so that a killed process loses none of them. `tail` closes the
     /// document for current readers; the next write replaces it, if the target allows that.
-    pub(super) fn write(&mut self, bytes: &[u8], tail: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8], tail: &[u8]) -> io::Result<()> {
         fn flushed(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
             out.write_all(bytes)?;
             out.flush()
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// The offset up to which a plain file is final.
-    pub(super) fn end(&self) -> Option<u64> {
+    pub(crate) fn end(&self) -> Option<u64> {
         match self {
             Self::File { end, .. } => *end,
             _ => None,
@@ -106,7 +106,7 @@ impl Writer {
     }
 
     /// Syncs flushed bytes to disk.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         match self {
             Self::File { file, .. } => files::sync(file),
             Self::Gzip(out) => files::sync(out.get_ref()),
@@ -130,7 +130,7 @@ impl Writer {
 }
 
 /// An error that names the operation and the file, and says what to do.
-pub(super) fn explain(doing: &str, name: &str, cause: io::Error) -> Error {
+pub(crate) fn explain(doing: &str, name: &str, cause: io::Error) -> Error {
     let advice = match cause.kind() {
         io::ErrorKind::NotFound => "make its folder first",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -155,7 +155,7 @@ pub(super) fn explain(doing: &str, name: &str, cause: io::Error) -> Error {
 /// whole one.
 ///
 /// Returns the file and the first bytes of its text, for formats with a header.
-pub(super) fn open_to_append(
+pub(crate) fn open_to_append(
     path: &Path,
     compression: Compression,
     mut boundary: impl Boundary,
@@ -183,15 +183,25 @@ pub(super) fn open_to_append(
 }
 
 /// Finds the end of the last whole record in a text that is passed piece by piece.
-pub(super) trait Boundary {
+pub(crate) trait Boundary {
     fn feed(&mut self, bytes: &[u8]);
     /// Offset behind the last whole record.
     fn end(&self) -> u64;
 }
 
+impl<B: Boundary> Boundary for &mut B {
+    fn feed(&mut self, bytes: &[u8]) {
+        B::feed(self, bytes);
+    }
+
+    fn end(&self) -> u64 {
+        B::end(self)
+    }
+}
+
 /// A record ends with a line break.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     seen: u64,
     end: u64,
 }

@@ -5,3 +5,4 @@ mod hostile_web;
 mod http_cache;
 mod incremental;
 mod noise;
+mod recording;

@@ -195,6 +195,11 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) text: bool,
 
+    /// Writes every response with its body to this file, from which AvoidDup can be judged without the site: .jsonl.zst, .jsonl.gz or
+    /// .jsonl. A crawl that goes on adds to its file; a new one needs a new file (setting recording_file).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) record: Option<String>,
+
     /// Store of the queue: `redb` or `sled` on disk, so that an interrupted crawl can be continued, or `memory`,
     /// which is lost with the process [default: redb; memory with --profile test and with --out -].
     #[arg(long, value_name = "STORE")]
@@ -331,6 +336,7 @@ impl SiteArgs {
         set(&mut flags, "concurrent_requests", self.pace.concurrency);
         set(&mut flags, "requests_per_second", self.pace.requests_per_second);
         set(&mut flags, "seed", self.output.seed);
+        set(&mut flags, "recording_file", self.output.record.as_deref());
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([
                 ("avoid_dup_content_enabled", json!(true)),
@@ -376,7 +382,7 @@ mod tests {
             "https://a.example/ --scope domain --allow-host b.example:81 --include *a* --exclude *b* --max-pages 5 \
              --max-depth 2 --max-time 1.5 --delay 0 --per-host 2 --concurrency 3 --allow-address 127.0.0.1:* \
              --resolve a:80:127.0.0.1 --auth https://a=u:p --ignore-robots --no-cookies --timeout 3 \
-             --requests-per-second 0.5 --seed 7",
+             --requests-per-second 0.5 --seed 7 --record a.jsonl.zst",
         );
         let mut layers = Layers::default();
         for (name, value) in args.settings() {

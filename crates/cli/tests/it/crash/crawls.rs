@@ -183,6 +183,32 @@ pub(crate) fn indexed() -> Scenario {
     })
 }
 
+/// `crawl --record`; a response may be recorded twice around a crash, but none is missing.
+pub(crate) fn recorded() -> Scenario {
+    let mut scenario = crawl_with(["redb", "full"], &["--record", "crawl.jsonl.zst"], |_, _| Ok(()));
+    let all = addresses(&scenario.sites[0]).concat();
+    let crawled = scenario.check;
+    scenario.check = Box::new(move |directory, moment| {
+        crawled(directory, moment)?;
+        let packed =
+            fs::read(directory.join("crawl.jsonl.zst")).map_err(|cause| format!("the recording: {cause}"))?;
+        let text = zstd::decode_all(&packed[..]).map_err(|cause| format!("the recording: {cause}"))?;
+        let lines = String::from_utf8_lossy(&text).into_owned();
+        let found = lines.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>();
+        let found = found.map_err(|cause| format!("the recording: {cause}"))?;
+        if let Some(at) = (0..found.len()).find(|at| found[*at]["n"] != at + 1) {
+            return Err(format!("line {} of the recording has the number {}", at + 1, found[at]["n"]));
+        }
+        let mut urls = field(&found, "url");
+        if moment == Moment::Completed {
+            urls.sort();
+            urls.dedup();
+        }
+        each_once("the recording", &all, urls)
+    });
+    scenario
+}
+
 const CACHE: &[&str] = &["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache"];
 
 /// A crawl with an HTTP cache, which may lose entries in a crash but must never be damaged.

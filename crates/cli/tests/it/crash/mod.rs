@@ -50,6 +50,7 @@ judged!(a_crawl_on_sled_synced_at_its_end, crawls::crawl("sled", "process"));
 judged!(a_fresh_crawl, crawls::fresh());
 judged!(a_crawl_into_an_index, crawls::indexed());
 judged!(a_crawl_with_a_cache, crawls::cached());
+judged!(a_recorded_crawl, crawls::recorded());
 judged!(a_sweep, crawls::sweep());
 judged!(an_export_of_a_cache, crawls::export());
 judged!(a_build_of_near_duplicates, dedup::build());

@@ -144,6 +144,23 @@ impl Truth {
             downloaded.into_iter().map(key).filter(|url| !url.is_empty()).collect();
         let rows: Vec<&Row> =
             got.iter().filter_map(|url| Some(&self.rows[*self.by_url.get(&**url)?])).collect();
+        let out_of_scope = got.len() - rows.len();
+        Score { out_of_scope, ..self.score_of(&rows) }
+    }
+
+    /// Scores a crawl that downloaded these rows; each counts once.
+    pub(super) fn score_rows(&self, downloaded: impl Iterator<Item = usize>) -> Score {
+        let got: HashSet<usize> = downloaded.collect();
+        let rows: Vec<&Row> = got.iter().map(|row| &self.rows[*row]).collect();
+        self.score_of(&rows)
+    }
+
+    /// The content of a row by the area; `None` unless it is a page.
+    pub(super) fn content(&self, row: usize) -> Option<u32> {
+        self.rows[row].contents.map(|contents| contents[View::Area as usize])
+    }
+
+    fn score_of(&self, rows: &[&Row]) -> Score {
         let pages: Vec<[u32; 2]> = rows.iter().filter_map(|row| row.contents).collect();
         let all: Vec<[u32; 2]> = self.rows.iter().filter_map(|row| row.contents).collect();
         let contents = |of: &[[u32; 2]], view: usize| {
@@ -155,7 +172,7 @@ impl Truth {
             downloads: pages.len(),
             contents_downloaded: contents(&pages, view),
         });
-        Score { out_of_scope: got.len() - rows.len(), not_pages: rows.len() - pages.len(), views }
+        Score { out_of_scope: 0, not_pages: rows.len() - pages.len(), views }
     }
 }
 
@@ -187,7 +204,7 @@ impl Row {
 }
 
 /// The path and query of an absolute URL; other texts unchanged.
-fn key(url: &str) -> Cow<'_, str> {
+pub(super) fn key(url: &str) -> Cow<'_, str> {
     let url = url.trim();
     let url = url.split('#').next().unwrap_or(url);
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"))

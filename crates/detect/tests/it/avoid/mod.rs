@@ -1,5 +1,6 @@
 //! Tests of what the predictor skips and loses, on requests of generated sites with 16 in flight.
 
+mod contents;
 mod evidence;
 mod run;
 

@@ -1,0 +1,64 @@
+//! The places at which a page links to other pages of its site.
+
+use std::collections::HashMap;
+
+use huntsman_html::Link;
+use smallvec::SmallVec;
+use url::Url;
+
+use super::site::{LINKS, LinkContext};
+
+/// The most places of links to one URL that are kept for a page.
+const PLACES: usize = LINKS;
+
+/// The places of the links of a page, by the URL to which they lead, without fragment. A page may link to a URL several times; the first
+/// six distinct places are kept.
+#[derive(Clone, Debug, Default)]
+pub struct LinkPlaces(HashMap<Url, SmallVec<[u64; 2]>>);
+
+impl LinkPlaces {
+    /// Collects links. `resolve` makes a URL of an address; it returns `None` for links that lead away from the site.
+    pub fn of<'a>(links: impl Iterator<Item = Link<'a>>, resolve: impl Fn(&str) -> Option<Url>) -> Self {
+        let mut places: HashMap<Url, SmallVec<[u64; 2]>> = HashMap::new();
+        for link in links {
+            let Some(mut url) = resolve(link.href) else { continue };
+            url.set_fragment(None);
+            let of_url = places.entry(url).or_default();
+            if of_url.len() < PLACES && !of_url.contains(&link.path) {
+                of_url.push(link.path);
+            }
+        }
+        Self(places)
+    }
+
+    /// The links to a URL from the page with this number, in the order of the document.
+    pub fn contexts(&self, url: &Url, page: u32) -> impl Iterator<Item = LinkContext> {
+        let places = self.0.get(url).map(SmallVec::as_slice).unwrap_or_default();
+        places.iter().map(move |position| LinkContext { page, position: *position })
+    }
+
+    /// All URLs.
+    pub fn urls(&self) -> impl Iterator<Item = &Url> {
+        self.0.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use huntsman_html::{Scan, ScanOptions};
+
+    use super::*;
+
+    #[test]
+    fn all_places_of_a_link_are_kept() {
+        let page = "<nav><a href='/a#top'>a</a></nav><p><a href='/a'>a</a><footer><a href='/a'>a</a><a href='/b'>b</a></footer>";
+        let scan = Scan::of(page, &ScanOptions { blocks: true, ..ScanOptions::default() });
+        let base = Url::parse("https://h.example/").expect("a URL");
+        let places = LinkPlaces::of(scan.links(page), |address| base.join(address).ok());
+        let to = base.join("/a").expect("a URL");
+        let links: Vec<LinkContext> = places.contexts(&to, 7).collect();
+        assert_eq!(links.len(), 3, "{places:?}");
+        assert!(links.iter().all(|link| link.page == 7));
+        assert_eq!(places.urls().count(), 2);
+    }
+}

@@ -1,0 +1,101 @@
+//! The order of values: numbers, dates, and identifiers in the order of their discovery.
+
+/// The least number of letters and digits of an identifier, and of digits among them.
+const IDENTIFIER: usize = 6;
+const DIGITS: usize = 2;
+/// The most digits of a number that is compared as such.
+const MAX_DIGITS: usize = 18;
+
+/// The place of a value among others of the same sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) sort: Sort,
+    pub(crate) at: i64,
+}
+
+/// What orders a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Sort {
+    /// Nothing.
+    #[default]
+    None,
+    Number,
+    /// A date, perhaps with a time, as seconds.
+    Date,
+    /// An identifier, such as a revision, by the number of those that were found before it.
+    Identifier,
+}
+
+impl Place {
+    /// The place of a value; that of an identifier is still to be looked up.
+    pub(crate) fn of(value: &str) -> Self {
+        let none = Self::default();
+        if !value.is_ascii() || value.len() > 64 {
+            return none;
+        }
+        let digits = value.bytes().filter(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return none;
+        }
+        let unsigned = value.strip_prefix('-').unwrap_or(value);
+        if digits == unsigned.len() && digits <= MAX_DIGITS {
+            return Self { sort: Sort::Number, at: value.parse().unwrap_or_default() };
+        }
+        if let Some(at) = date(value) {
+            return Self { sort: Sort::Date, at };
+        }
+        let letters = value.bytes().filter(u8::is_ascii_alphanumeric).count();
+        let is_identifier = digits >= DIGITS && letters >= IDENTIFIER && letters == value.len();
+        if is_identifier { Self { sort: Sort::Identifier, at: 0 } } else { none }
+    }
+}
+
+/// A date and time as seconds, with months of 31 days: only distances within a site count. The parts are groups of digits from the year
+/// down, such as `2024-05-01T10:15:00`.
+fn date(value: &str) -> Option<i64> {
+    let is_part = |byte: u8| {
+        byte.is_ascii_digit() || matches!(byte, b'-' | b'/' | b'.' | b':' | b' ' | b'T' | b'Z' | b'+')
+    };
+    if !value.bytes().all(is_part) {
+        return None;
+    }
+    let mut groups = value.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty());
+    let year: i64 = groups.next().filter(|year| year.len() == 4)?.parse().ok()?;
+    let mut seconds = year;
+    for (at, parts) in [12, 31, 24, 60, 60].into_iter().enumerate() {
+        let group: Option<i64> = groups.next().map(|group| group.parse().unwrap_or_default());
+        // A month at least; a single number is none.
+        if at == 0 && group.is_none() {
+            return None;
+        }
+        seconds = seconds * parts + group.unwrap_or_default().min(parts);
+    }
+    Some(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_dates_and_identifiers_have_places_and_words_have_none() {
+        for (value, sort) in [
+            ("17", Sort::Number),
+            ("-3", Sort::Number),
+            ("2024-05-01", Sort::Date),
+            ("2017-08-19 06:05:27", Sort::Date),
+            ("2024/05", Sort::Date),
+            ("9344c35472eb9ac0", Sort::Identifier),
+            ("article", Sort::None),
+            ("part2", Sort::None),
+            ("1.2", Sort::None),
+            ("", Sort::None),
+        ] {
+            assert_eq!(Place::of(value).sort, sort, "{value}");
+        }
+        let at = |value: &str| Place::of(value).at;
+        assert!(at("2017-08-19 06:05:27") < at("2017-08-19 06:05:28"));
+        assert!(at("2017-08-31 23:59:59") < at("2017-09-01 00:00:00"));
+        assert!(at("2016-12-31") < at("2017-01-01"));
+    }
+}

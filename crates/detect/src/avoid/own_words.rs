@@ -1,0 +1,194 @@
+//! Finds where the text of a page repeats values of the page's own URL.
+//!
+//! Such words say where a page is, not what it shows: the title of an edit form, the revision in a headline. Two pages that differ in
+//! nothing else show the same.
+
+use smallvec::SmallVec;
+use url::Url;
+
+use super::overrides::Overrides;
+use super::shape::raw_slots;
+
+/// The least number of letters and digits of a value that is looked for; shorter ones are words of other texts too.
+const MIN_LETTERS: usize = 5;
+/// The most words of a value; longer ones are searches or texts.
+const MAX_WORDS: usize = 12;
+/// The most values of a URL that are looked for.
+const MAX_VALUES: usize = 32;
+/// The least number of bytes of an identifier.
+const IDENTIFIER: usize = 5;
+
+/// The values of a URL, for finding them in the text of its page.
+#[derive(Debug, Default)]
+pub(crate) struct OwnWords {
+    /// The values as lower-case words, those with most words first.
+    values: Vec<Vec<String>>,
+    /// Values with a digit, such as revisions, sessions and dates. A word that contains one is the value.
+    identifiers: Vec<String>,
+    /// The set of the first bytes of the values in lower case; the last one stands for all other scripts.
+    starts: u128,
+}
+
+impl OwnWords {
+    pub(crate) fn of(url: &Url) -> Self {
+        let slots = raw_slots(url, &Overrides::default());
+        let mut own = Self::default();
+        let segments = slots.iter().filter(|slot| slot.name.is_segment());
+        let path: Vec<&str> = segments.map(|slot| slot.value.as_str()).collect();
+        own.add_value(&path.join("/"));
+        for slot in slots.iter().skip(1) {
+            own.add_value(&slot.value);
+            let identifiers = slot.value.split_whitespace();
+            let identifiers = identifiers.filter(|value| value.len() >= IDENTIFIER && has_digit(value));
+            own.identifiers.extend(identifiers.map(str::to_owned));
+        }
+        own.values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        own.values.dedup();
+        own.values.truncate(MAX_VALUES);
+        for value in &own.values {
+            own.starts |= start_of(&value[0]);
+        }
+        own
+    }
+
+    /// Adds a value, and what remains of it after each colon or slash: a page without its namespace, a file without its directory.
+    fn add_value(&mut self, value: &str) {
+        let mut rest = value;
+        loop {
+            let words: Vec<String> = words_of(rest).collect();
+            let letters: usize =
+                words.iter().map(|word| word.chars().filter(|c| c.is_alphanumeric()).count()).sum();
+            if letters < MIN_LETTERS {
+                return;
+            }
+            if words.len() <= MAX_WORDS {
+                self.values.push(words);
+            }
+            match rest.find([':', '/']) {
+                Some(at) => rest = &rest[at + 1..],
+                None => return,
+            }
+        }
+    }
+
+    /// The number of words at the beginning of these that are a value of the URL; 0 if they are not.
+    pub(crate) fn at(&self, text: &[&str]) -> usize {
+        let Some(first) = text.first() else { return 0 };
+        if has_digit(first)
+            && first.len() >= IDENTIFIER
+            && self.identifiers.iter().any(|own| first.contains(own.as_str()))
+        {
+            return 1;
+        }
+        let trimmed = trim(first);
+        if trimmed.is_empty() || self.starts & start_of(trimmed) == 0 {
+            return 0;
+        }
+        self.values.iter().map(|value| matching(value, text)).find(|words| *words > 0).unwrap_or(0)
+    }
+}
+
+/// The number of words of a text that a value is, 0 if the text does not begin with it.
+fn matching(value: &[String], text: &[&str]) -> usize {
+    let mut rest = value;
+    for (at, word) in text.iter().enumerate() {
+        for part in parts_of(word) {
+            match rest.split_first() {
+                Some((own, others)) if is_equal(own, part) => rest = others,
+                _ => return 0,
+            }
+        }
+        if rest.is_empty() {
+            return at + 1;
+        }
+    }
+    0
+}
+
+fn is_equal(own: &str, word: &str) -> bool {
+    if own.is_ascii() && word.is_ascii() {
+        return own.eq_ignore_ascii_case(word);
+    }
+    own.chars().eq(word.chars().flat_map(char::to_lowercase))
+}
+
+/// The member of [`OwnWords::starts`].
+fn start_of(word: &str) -> u128 {
+    1 << word.as_bytes()[0].to_ascii_lowercase().min(127)
+}
+
+fn words_of(value: &str) -> impl Iterator<Item = String> {
+    value.split_whitespace().flat_map(parts_of).map(str::to_lowercase)
+}
+
+/// The parts of a word that are written as words of their own in some places: `A,_part_5` and `A, part 5`.
+fn parts_of(word: &str) -> impl Iterator<Item = &str> {
+    word.split(['_', '+']).map(trim).filter(|part| !part.is_empty())
+}
+
+fn trim(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+pub(crate) fn has_digit(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// A range of words of a text that is a value of the URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnRange {
+    pub(crate) start: u32,
+    pub(crate) words: u32,
+}
+
+/// The ranges of the words of a block that are values of the URL. `start` is the number of the first word.
+pub(crate) fn ranges(own: &OwnWords, words: &[&str], start: u32, found: &mut Vec<OwnRange>) {
+    let mut at = 0;
+    while at < words.len() {
+        let length = own.at(&words[at..]);
+        if length > 0 {
+            found.push(OwnRange { start: start + at as u32, words: length as u32 });
+        }
+        at += length.max(1);
+    }
+}
+
+/// The words of a block, as they are written.
+pub(crate) type Written<'a> = SmallVec<[&'a str; 32]>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(url: &str, text: &str) -> Vec<(u32, u32)> {
+        let own = OwnWords::of(&Url::parse(url).expect("a URL"));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let mut found = Vec::new();
+        ranges(&own, &words, 0, &mut found);
+        found.into_iter().map(|range| (range.start, range.words)).collect()
+    }
+
+    #[test]
+    fn a_value_is_found_in_each_spelling() {
+        for url in
+            ["https://h.example/wiki/The_Long_Name,_part_5", "https://h.example/?title=The+long+name,+part+5"]
+        {
+            assert_eq!(found(url, "Editing The Long Name, part 5 (section)"), [(1, 5)], "{url}");
+            assert_eq!(found(url, "see The_Long_Name,_part_5. And more"), [(1, 1)], "{url}");
+            assert_eq!(found(url, "The Long Name, part 6"), [], "{url}");
+        }
+    }
+
+    #[test]
+    fn what_remains_after_a_separator_is_found_too_and_short_values_are_not() {
+        let url = "https://h.example/doku.php?id=library:zip_import&rev=1712345&n=ab";
+        assert_eq!(
+            found(url, "zip import [Manual wiki] ab rev=1712345; library:zip_import"),
+            [(0, 2), (5, 1), (6, 1)]
+        );
+        assert_eq!(
+            found("https://h.example/tree/lib/io/file.c", "in lib/io/file.c and file.c"),
+            [(1, 1), (3, 1)]
+        );
+    }
+}

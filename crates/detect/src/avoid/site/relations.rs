@@ -1,0 +1,273 @@
+//! The relations of a URL to pages that were fetched.
+
+use smallvec::SmallVec;
+
+use super::indexes::{Ids, run_key};
+use super::{Kinship, LinkContext, Site};
+use crate::avoid::content::{ContentId, Contents};
+use crate::avoid::overrides::PriorKnowledge;
+use crate::avoid::rows::RowKeys;
+use crate::avoid::shape::{Mix, Name, Slot, normal_form};
+use crate::avoid::target::{Target, has};
+
+/// The kinds of keys of rows; keys of different kinds must not be equal.
+const MOVED: u64 = 40;
+const LINK: u64 = 50;
+const CANONICAL: u64 = 60;
+const PARAMETER: u64 = 70;
+const NAMED: u64 = 80;
+const BETWEEN: u64 = 110;
+/// The values of a slot are fetched by their distance from known ones after so many tests, of which so many came out the same.
+const TESTS_OF_RUNS: f64 = 3.0;
+const COPIES_OF_RUNS: f64 = 0.25;
+
+#[derive(Clone, Debug)]
+pub(super) struct Hypothesis {
+    pub(super) kinship: Kinship,
+    pub(super) dropped: SmallVec<[Name; 4]>,
+    pub(super) rows: RowKeys,
+    pub(super) contents: Ids,
+    /// The parameter, if the hypothesis is about a single one.
+    pub(super) parameter: Option<Slot>,
+    /// The row that decides for pages of the sizes at which it was tested.
+    pub(super) row: u64,
+    /// The size of the smallest of the contents.
+    pub(super) size: u32,
+}
+
+/// A URL without the parameters that were learnt not to matter.
+pub(super) struct Canonical {
+    pub(super) key: u64,
+    /// The rows that say whether equality of this form decides.
+    pub(super) rows: RowKeys,
+    pub(super) idle: SmallVec<[Name; 4]>,
+}
+
+impl Hypothesis {
+    /// Whether a page with this content is what the hypothesis says.
+    pub(super) fn holds(&self, content: ContentId, contents: &Contents) -> bool {
+        self.contents.iter().any(|known| match self.kinship {
+            // The URLs have different values of the same slots, so each page has words of its own.
+            Kinship::Changed | Kinship::Moved => contents.is_equal_but_own(*known, content),
+            _ => contents.is_equal(*known, content),
+        })
+    }
+}
+
+impl Site {
+    /// All relations of the URL to pages that were fetched. Only minimal sets of dropped slots count, so that a row describes exactly the
+    /// situation in which it is used: that no finer relation is known.
+    pub(super) fn hypotheses(&self, target: &Target, links: &[LinkContext]) -> Vec<Hypothesis> {
+        let mut found = Vec::new();
+        let names = |set: u16| -> SmallVec<[Name; 4]> {
+            let slots = target.shape.slots.iter().enumerate();
+            slots.filter(|(index, _)| has(set, *index)).map(|(_, slot)| slot.name).collect()
+        };
+        let mut matched: SmallVec<[u16; 8]> = SmallVec::new();
+        for (set, key) in target.changed_keys() {
+            if matched.iter().any(|smaller| smaller & set == *smaller) {
+                continue;
+            }
+            let contents = self.stores.changed.get(key);
+            if !contents.is_empty() {
+                matched.push(set);
+                found.push(Hypothesis {
+                    kinship: Kinship::Changed,
+                    dropped: names(set),
+                    rows: target.changed_rows(set),
+                    contents: contents.into(),
+                    parameter: target.parameter(set),
+                    row: 0,
+                    size: 0,
+                });
+            }
+        }
+        self.between(target, &mut found);
+        matched.clear();
+        for set in target.removal_sets() {
+            if matched.iter().any(|smaller| smaller & set == *smaller) {
+                continue;
+            }
+            if let Some(content) = self.stores.exact.get(&target.key_without(set)) {
+                matched.push(set);
+                found.push(Hypothesis {
+                    kinship: Kinship::Removed,
+                    dropped: names(set),
+                    rows: target.removed_rows(set),
+                    contents: Ids::from_slice(&[*content]),
+                    parameter: target.parameter(set),
+                    row: 0,
+                    size: 0,
+                });
+            }
+        }
+        for named in self.stores.named.get(&target.key()).into_iter().flatten() {
+            let rows = RowKeys {
+                kind: Mix::new(NAMED).0,
+                names: Mix::new(NAMED).0,
+                template: Mix::new(NAMED).with(target.shape.template).with(named.template).0,
+                own: Mix::new(NAMED + 1).with(target.signature).with(named.signature).0,
+                ..RowKeys::default()
+            };
+            let contents = Ids::from_slice(&[named.content]);
+            let kinship = Kinship::Named;
+            found.push(Hypothesis {
+                kinship,
+                dropped: SmallVec::new(),
+                rows,
+                contents,
+                parameter: None,
+                row: 0,
+                size: 0,
+            });
+        }
+        for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
+            let dropping = &self.stores.droppings[longer.dropping as usize];
+            let parameter = dropping.parameter(longer.value);
+            found.push(Hypothesis {
+                kinship: Kinship::Added,
+                dropped: parameter.iter().map(|slot| slot.name).collect(),
+                rows: dropping.rows(longer.value),
+                contents: Ids::from_slice(&[longer.content]),
+                parameter,
+                row: 0,
+                size: 0,
+            });
+        }
+        let plain = |kinship, rows, contents| Hypothesis {
+            kinship,
+            dropped: SmallVec::new(),
+            rows,
+            contents,
+            parameter: None,
+            row: 0,
+            size: 0,
+        };
+        if let Some(same_values) = target.free_values_key() {
+            for bagged in self.stores.by_free_values.get(&same_values).into_iter().flatten() {
+                if !bagged.is_this(target) {
+                    let rows = RowKeys {
+                        kind: Mix::new(MOVED).0,
+                        names: Mix::new(MOVED).0,
+                        template: Mix::new(MOVED).with(target.shape.template).with(bagged.template).0,
+                        own: Mix::new(MOVED + 1).with(target.signature).with(bagged.signature).0,
+                        ..RowKeys::default()
+                    };
+                    found.push(plain(Kinship::Moved, rows, bagged.contents.clone()));
+                }
+            }
+        }
+        let canonical = self.canonical(target);
+        let contents = self.stores.canonical.get(canonical.key);
+        if !contents.is_empty() {
+            found.push(Hypothesis {
+                dropped: canonical.idle,
+                ..plain(Kinship::Canonical, canonical.rows, contents.into())
+            });
+        }
+        for link in links.iter().filter(|_| !target.has_forbidden()) {
+            if let Some(Some(content)) = self.content_of.get(link.page as usize) {
+                let rows = RowKeys {
+                    kind: Mix::new(LINK).0,
+                    names: Mix::new(LINK).with(link.position).0,
+                    template: Mix::new(LINK).with(target.shape.template).with(link.position).0,
+                    own: Mix::new(LINK + 1).with(target.signature).with(link.position).0,
+                    finer: Mix::new(LINK + 2)
+                        .with(target.signature)
+                        .with(link.position)
+                        .with(u64::from(self.signature_of[link.page as usize]))
+                        .0,
+                    ..RowKeys::default()
+                };
+                found.push(plain(Kinship::Link, rows, Ids::from_slice(&[*content])));
+            }
+        }
+        for hypothesis in &mut found {
+            let sizes = hypothesis.contents.iter().map(|content| self.contents.size(*content));
+            hypothesis.size = sizes.min().unwrap_or_default();
+            hypothesis.row = hypothesis.rows.own;
+            if self.rows.is_too_small(hypothesis.row, hypothesis.size) {
+                hypothesis.rows = hypothesis.rows.of_small_pages();
+            }
+        }
+        found
+    }
+
+    /// The relations to pages with a lower and a higher value of a slot, where both show the same.
+    fn between(&self, target: &Target, found: &mut Vec<Hypothesis>) {
+        for (set, key) in target.changed_keys() {
+            let Some(slot) = target.ordered(set) else { continue };
+            let around = self.stores.runs.around(run_key(key, slot), slot.place.at);
+            let Some((below, above, length)) = around.and_then(|around| around.between) else { continue };
+            if !self.contents.is_equal(below, above) {
+                continue;
+            }
+            let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
+            let rows = RowKeys {
+                kind: Mix::new(BETWEEN).0,
+                names: names.0,
+                template: names.0,
+                own: names.with(1 + u64::from(length.ilog2())).0,
+                ..RowKeys::default()
+            };
+            found.push(Hypothesis {
+                kinship: Kinship::Between,
+                dropped: SmallVec::from_slice(&[slot.name]),
+                rows,
+                contents: Ids::from_slice(&[below]),
+                parameter: None,
+                row: 0,
+                size: 0,
+            });
+        }
+    }
+
+    /// The distance of a URL to the nearest known one that differs in an ordered value only, where such URLs show the same often enough.
+    pub(super) fn distance(&self, target: &Target) -> Option<u64> {
+        let of_set = |(set, key): (u16, u64)| {
+            let slot = target.ordered(set)?;
+            let row = self.rows.of_template(&target.changed_rows(set));
+            let are_runs = row.total() >= TESTS_OF_RUNS && f64::from(row.dup) >= COPIES_OF_RUNS * row.total();
+            let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
+            are_runs.then_some(around.nearest)
+        };
+        target.changed_keys().filter_map(of_set).min()
+    }
+
+    /// The URL without the parameters that were learnt not to matter.
+    pub(super) fn canonical(&self, target: &Target) -> Canonical {
+        let mut idle: SmallVec<[Name; 4]> = SmallVec::new();
+        let mut dropped = Mix::new(CANONICAL);
+        let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
+        for slot in &target.shape.slots {
+            let (parameter, value) = parameter_rows(slot);
+            let is_tracking = slot.prior == PriorKnowledge::Tracking;
+            let may_be_idle = slot.name.is_parameter() && slot.prior != PriorKnowledge::Forbidden;
+            if may_be_idle && self.rows.is_idle(parameter, value, is_tracking) {
+                dropped = dropped.with(u64::from(slot.name.0));
+                idle.push(slot.name);
+            } else {
+                kept.push(*slot);
+            }
+        }
+        let own = dropped.with(target.shape.template).0;
+        let kind = Mix::new(CANONICAL).with(0).0;
+        let rows = RowKeys { kind, names: dropped.0, template: dropped.0, own, ..RowKeys::default() };
+        // The order of repeated parameters is ignored.
+        kept.sort_by_key(|slot| (slot.base, slot.value));
+        for slot in &mut kept {
+            slot.name = slot.base;
+        }
+        Canonical { key: normal_form(kept.iter()), rows, idle }
+    }
+}
+
+/// The keys of the rows of a parameter and of its value, over all templates.
+pub(super) fn parameter_rows(slot: &Slot) -> (u64, u64) {
+    let parameter = parameter_row(slot.name);
+    (parameter.0, parameter.with(slot.value).0)
+}
+
+pub(super) fn parameter_row(name: Name) -> Mix {
+    Mix::new(PARAMETER).with(u64::from(name.0))
+}

@@ -1,0 +1,176 @@
+//! Tests of which pages count as the same.
+
+use huntsman_detect::avoid::{Attempt, Decision, Kinship, LinkContext, Options, PageText, Predictor};
+use url::Url;
+
+const SITE: &str = "h.example";
+
+fn url(path: &str) -> Url {
+    Url::parse(&format!("https://{SITE}{path}")).expect("a URL")
+}
+
+fn predictor() -> Predictor {
+    Predictor::new(Options { warmup: 0, exploration: 0.0, ..Options::default() })
+}
+
+fn learn_text(predictor: &mut Predictor, path: &str, text: &str) -> u32 {
+    predictor.discover(SITE, &url(path), None);
+    predictor.learn(SITE, &url(path), PageText::of_page(&url(path), [(1, text)]))
+}
+
+/// A number of words that are different for each `n`.
+fn words(n: usize, count: usize) -> String {
+    (0..count).map(|word| format!("w{n}x{word} ")).collect()
+}
+
+fn decide(predictor: &mut Predictor, path: &str) -> Decision {
+    predictor.discover(SITE, &url(path), None);
+    predictor.decide(SITE, &url(path), Attempt::Regular)
+}
+
+fn is_skipped(predictor: &mut Predictor, path: &str) -> bool {
+    matches!(decide(predictor, path), Decision::Skip(_))
+}
+
+#[test]
+fn pages_of_ten_words_are_the_same_if_all_words_are() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        learn_text(&mut predictor, &format!("/list?id={n}"), &words(n, 10));
+        learn_text(&mut predictor, &format!("/list?id={n}&sid=s{n}"), &words(n, 10));
+        // A short text of which one word is another is another content.
+        learn_text(&mut predictor, &format!("/list?id={n}&page={n}"), &(words(n, 9) + "other"));
+    }
+    learn_text(&mut predictor, "/list?id=99", &words(99, 10));
+    assert!(is_skipped(&mut predictor, "/list?id=99&sid=new"));
+    assert!(!is_skipped(&mut predictor, "/list?id=99&page=3"));
+}
+
+#[test]
+fn pages_without_words_are_never_the_same() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        learn_text(&mut predictor, &format!("/script?id={n}"), "");
+    }
+    assert!(!is_skipped(&mut predictor, "/script?id=99"));
+}
+
+#[test]
+fn a_form_that_repeats_the_title_in_its_address_is_the_same_for_all_titles() {
+    let mut predictor = predictor();
+    let title = |n: usize| format!("Perl{}_delta,_part_{n}", words(n, 1).trim());
+    let form = |n: usize| {
+        let title = title(n).replace('_', " ");
+        format!("Editing {title} You are not logged in. {} Back to {title}", words(7_000, 30))
+    };
+    for n in 0..40 {
+        learn_text(&mut predictor, &format!("/index.php?title={}", title(n)), &words(n, 60));
+        learn_text(&mut predictor, &format!("/index.php?action=edit&title={}", title(n)), &form(n));
+    }
+    assert!(is_skipped(&mut predictor, &format!("/index.php?action=edit&title={}", title(99))));
+    assert!(!is_skipped(&mut predictor, &format!("/index.php?title={}", title(99))));
+}
+
+#[test]
+fn an_address_in_another_spelling_leads_to_the_same_page() {
+    let mut predictor = predictor();
+    let title =
+        |n: usize, space: &str| format!("The{space}book{space}of{space}n{n},{space}part{space}{}", n % 9);
+    for n in 0..60 {
+        learn_text(&mut predictor, &format!("/wiki/{}", title(n, "_")), &words(n, 60));
+        if n < 30 {
+            learn_text(
+                &mut predictor,
+                &format!("/index.php?title={}", title(n, "+").to_uppercase()),
+                &words(n, 60),
+            );
+        }
+    }
+    let Decision::Skip(reason) = decide(&mut predictor, &format!("/index.php?title={}", title(45, "+")))
+    else {
+        panic!("it is known")
+    };
+    assert_eq!(reason.kinship, Kinship::Moved);
+    assert!(!is_skipped(&mut predictor, &format!("/index.php?title={}", title(70, "+"))));
+}
+
+#[test]
+fn one_identity_has_more_than_eight_views() {
+    let mut predictor = predictor();
+    for n in 0..40 {
+        for view in 0..20 {
+            let text = if view < 19 { words(20 * n + view, 60) } else { words(20 * n + 15, 60) };
+            learn_text(&mut predictor, &format!("/view{view}?id=item{n}"), &text);
+        }
+    }
+    // The twentieth view shows what the sixteenth shows.
+    for view in 0..19 {
+        learn_text(&mut predictor, &format!("/view{view}?id=item99"), &words(5_000 + view, 60));
+    }
+    assert!(is_skipped(&mut predictor, "/view19?id=item99"));
+}
+
+#[test]
+fn two_tests_of_a_rule_are_on_their_way_and_the_others_wait() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        learn_text(&mut predictor, &format!("/a?id={n}"), &words(n, 60));
+    }
+    for n in 0..2 {
+        learn_text(&mut predictor, &format!("/a?id={n}&edition=e{n}"), &words(n, 60));
+    }
+    let mut sent = Vec::new();
+    for n in 2..20 {
+        let path = format!("/a?id={n}&edition=e{n}");
+        match decide(&mut predictor, &path) {
+            Decision::Hold => {}
+            Decision::Fetch => {
+                predictor.request_started(SITE, &url(&path));
+                sent.push(n);
+            }
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+    assert_eq!(sent, [2, 3]);
+    predictor.request_finished(SITE, &url("/a?id=2&edition=e2"));
+    assert_eq!(decide(&mut predictor, "/a?id=9&edition=e9"), Decision::Fetch);
+}
+
+#[test]
+fn what_holds_for_long_pages_is_tested_anew_on_short_ones() {
+    let mut predictor = predictor();
+    // The print view has a line of ten words more: a twentieth of a long page, half of a short one.
+    let page = |n: usize| words(n, if n < 80 { 200 } else { 20 });
+    let print = |n: usize| format!("{}{}", page(n), words(9_000 + n, 10));
+    for n in 0..30 {
+        learn_text(&mut predictor, &format!("/show?id=item{n}"), &page(n));
+        learn_text(&mut predictor, &format!("/print?id=item{n}"), &print(n));
+    }
+    for n in [70, 90] {
+        learn_text(&mut predictor, &format!("/show?id=item{n}"), &page(n));
+    }
+    assert!(is_skipped(&mut predictor, "/print?id=item70"), "it is as long as those that were tested");
+    assert!(!is_skipped(&mut predictor, "/print?id=item90"), "it is a tenth as long");
+    // Short pages that are not the same say nothing about long ones.
+    for n in 91..99 {
+        learn_text(&mut predictor, &format!("/show?id=item{n}"), &page(n));
+        learn_text(&mut predictor, &format!("/print?id=item{n}"), &print(n));
+    }
+    assert!(is_skipped(&mut predictor, "/print?id=item70"));
+}
+
+#[test]
+fn a_journal_of_the_first_format_is_read() {
+    // Written by the version before: 90 articles, each with a session id that does not matter, with redirects and claims.
+    let journal = include_bytes!("../../data/avoid-journal-1.bin");
+    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
+    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    assert!(is_skipped(&mut predictor, "/article?id=7&sid=new"));
+    assert!(!is_skipped(&mut predictor, "/article?id=999"));
+    // It goes on with pages of today.
+    predictor.keep_journal();
+    learn_text(&mut predictor, "/article?id=500", &words(500, 40));
+    let link = LinkContext { page: 1, position: 7 };
+    predictor.discover(SITE, &url("/article?id=500&sid=x"), Some(link));
+    assert!(predictor.take_journal().is_some_and(|batch| batch[0] == 2));
+}
