@@ -4,7 +4,7 @@
 //! share of pure ones among its sisters says how many tests it needs until it is believed: a few where all sisters are pure, a dozen where
 //! half of them are mixed.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use super::content::SIMILAR;
@@ -12,6 +12,19 @@ use super::shape::Mix;
 
 /// The kind of keys of rows of small pages.
 const SMALL: u64 = 5;
+/// A parameter that held in so many templates, and failed in none, is left out of the strict canonical form.
+const TEMPLATES_OF_IDLE: f64 = 10.0;
+/// A pool is believed after so many tests, each in a template of its own, and never more than this.
+const POOL_TESTS: f64 = 20.0;
+const POOL_MOST: f64 = 0.995;
+/// The prior of a pool: its parts never failed.
+const POOL_EXPECTED: f64 = 0.9;
+const POOL_WEIGHT: f64 = 2.0;
+/// Beyond so many tests, old ones decay. A pool has more of them than a row, because each is about another template.
+const POOL_WINDOW: f64 = 150.0;
+const POOL_DECAY: f64 = 0.99;
+/// The most templates of pools that are remembered.
+const MAX_TESTED: usize = 262_144;
 /// The most evidence of a row. Beyond it, old evidence decays at a constant rate, so that a row follows a site that changes.
 const WINDOW: f32 = 33.0;
 const DECAY: f32 = 0.97;
@@ -106,6 +119,8 @@ pub(crate) struct RowKeys {
     pub(crate) places: SmallVec<[(u64, i64); 2]>,
     /// A row that is still more specific, and replaces all others once it has evidence; 0 if there is none.
     pub(crate) finer: u64,
+    /// The pool that decides in place of the rows; 0 if there is none. Its context is the template.
+    pub(crate) pool: u64,
     /// Whether all dropped parameters are widely used for tracking.
     pub(crate) is_tracking: bool,
 }
@@ -127,6 +142,20 @@ struct Sizes {
     least: u32,
     /// The largest number of shingles in which two such pages differed.
     apart: u32,
+}
+
+/// The tests of a hypothesis over many templates, of which only the first one in each counts: what is asked is whether it holds in a template
+/// that is new.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    right: f64,
+    wrong: f64,
+}
+
+impl Pool {
+    fn total(self) -> f64 {
+        self.right + self.wrong
+    }
 }
 
 /// The numbers of pure and of mixed rows of a group.
@@ -160,6 +189,9 @@ pub(crate) struct Rows {
     ranges: HashMap<u64, (i64, i64)>,
     /// By the key of a row; rows under which all copies were exact have none.
     sizes: HashMap<u64, Sizes>,
+    pools: HashMap<u64, Pool>,
+    /// The pools with the templates in which they were tested.
+    tested: HashSet<u64>,
     /// The sums of copies and of all tests of mixed rows.
     mixed: [f64; 2],
 }
@@ -174,7 +206,29 @@ impl Rows {
         self.get(keys.template)
     }
 
+    /// Adds a test of a pool, if it is the first one in this context.
+    pub(crate) fn observe_pool(&mut self, pool: u64, context: u64, is_dup: bool) {
+        if self.tested.len() >= MAX_TESTED || !self.tested.insert(Mix(pool).with(context).0) {
+            return;
+        }
+        let pool = self.pools.entry(pool).or_default();
+        if pool.total() > POOL_WINDOW {
+            pool.right *= POOL_DECAY;
+            pool.wrong *= POOL_DECAY;
+        }
+        if is_dup { pool.right += 1.0 } else { pool.wrong += 1.0 }
+    }
+
+    /// Whether a hypothesis held in all of so many templates that it may be part of another one.
+    pub(crate) fn always_held(&self, pool: u64) -> bool {
+        self.pools.get(&pool).is_some_and(|pool| pool.wrong == 0.0 && pool.right >= TEMPLATES_OF_IDLE)
+    }
+
     pub(crate) fn observe(&mut self, keys: &RowKeys, is_dup: bool) {
+        if keys.pool != 0 {
+            self.observe_pool(keys.pool, keys.template, is_dup);
+            return;
+        }
         for (row, group) in &keys.values {
             if self.get(*row).total() == 0.0 {
                 self.sisters.entry(*group).or_default().pure += 1;
@@ -261,6 +315,9 @@ impl Rows {
     /// The probability that the hypothesis holds. Without enough evidence of its own it stays below 0.6, so a general row alone never
     /// decides. The row with the evidence is returned as well.
     pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
+        if keys.pool != 0 {
+            return self.believe_pool(keys.pool);
+        }
         let own = self.get(keys.own);
         let finer = self.get(keys.finer);
         if own.nodup >= CLEAN || (keys.finer != 0 && finer.total() >= min_evidence) {
@@ -281,6 +338,13 @@ impl Rows {
         (probability, own)
     }
 
+    fn believe_pool(&self, pool: u64) -> (f64, Row) {
+        let pool = self.pools.get(&pool).copied().unwrap_or_default();
+        let probability = (pool.right + POOL_WEIGHT * POOL_EXPECTED) / (pool.total() + POOL_WEIGHT);
+        let most = if pool.total() < POOL_TESTS { UNTESTED } else { POOL_MOST };
+        (probability.min(most), Row { dup: pool.right as f32, nodup: pool.wrong as f32 })
+    }
+
     /// Whether a value is more than twice as far from those that tested the row as these are from each other. Values have an order, and contents are runs
     /// in it: tests at one end say little about the other end.
     fn is_beyond(&self, keys: &RowKeys) -> bool {
@@ -296,7 +360,8 @@ impl Rows {
         let pure = self.share_of_pure(keys);
         let mixed = ((self.mixed[0] + MIXED_WEIGHT * MIXED) / (self.mixed[1] + MIXED_WEIGHT)).max(MIXED);
         let is_pure = pure / (pure + (1.0 - pure) * mixed.powf(f64::from(own.dup)));
-        PURE * is_pure + mixed * (1.0 - is_pure)
+        // Most mixed rows of a site may hold nearly always: even so, a row that is not pure is worth no more than usual.
+        PURE * is_pure + MIXED * (1.0 - is_pure)
     }
 
     /// The share of pure rows among the sisters of a row and itself, each group being the prior of the smaller one within it.

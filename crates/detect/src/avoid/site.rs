@@ -14,7 +14,7 @@ use super::rows::{Row, Rows};
 use super::shape::{Mix, Name, RawSlot};
 use super::target::Target;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
-use relations::{Hypothesis, parameter_row, parameter_rows};
+use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
 
 mod indexes;
 mod relations;
@@ -444,6 +444,9 @@ impl Site {
             }
             if let Some(slot) = hypothesis.parameter {
                 let (parameter, value) = parameter_rows(&slot);
+                if hypothesis.kinship == Kinship::Removed {
+                    self.rows.observe_pool(pool_of(slot.name), target.shape.template, is_dup);
+                }
                 self.rows.observe_one(parameter, is_dup);
                 if hypothesis.kinship != Kinship::Changed {
                     self.rows.observe_one(value, is_dup);
@@ -457,7 +460,8 @@ impl Site {
             }
         }
         let canonical = self.canonical(target).key;
-        self.stores.store(target, canonical, content);
+        let strict = self.strict_canonical(target).key;
+        self.stores.store(target, canonical, strict, content);
     }
 
     fn is_wall(&self, content: ContentId) -> bool {

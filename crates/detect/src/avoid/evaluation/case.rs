@@ -39,11 +39,31 @@ pub enum Case {
     EndlessSessions,
     /// 1,500 different pages.
     AllDifferent,
+    /// 600 pages, each with a link to one log-in page of ten words that carries the address to return to.
+    LoginReturn,
+    /// 300 authors whose books are listed in four orders, which are a segment of the path; only the lists of one book are the same in all.
+    SortSegment,
+    /// A manual of 150 pages in eight versions and two aliases of the last one; a twelfth of the pages is rewritten in each version.
+    ManualVersions,
+    /// A browser of data with three facets that select, and with a column and a direction of sorting that do not.
+    Facets,
+    /// Twelve filters over one list, none of which has an effect: 4,096 addresses.
+    FiltersIdle,
+    /// Twelve filters over one list, one of which has an effect: 4,096 addresses.
+    FiltersOne,
+    /// 700 articles under two spellings of their titles, in two places of the address.
+    Spellings,
+    /// 500 lists of ten words each, three in four of them with a session id of their own.
+    ShortTexts,
+    /// 30 files at 60 revisions each, which change at every twelfth.
+    Revisions,
+    /// 900 addresses that show one page up to a number, and each a page of its own beyond.
+    OneEnd,
 }
 
 impl Case {
     /// All cases.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 24] = [
         Self::ForumRandom,
         Self::ForumAdjacent,
         Self::PathSessions,
@@ -58,6 +78,16 @@ impl Case {
         Self::WarmUpCopies,
         Self::EndlessSessions,
         Self::AllDifferent,
+        Self::LoginReturn,
+        Self::SortSegment,
+        Self::ManualVersions,
+        Self::Facets,
+        Self::FiltersIdle,
+        Self::FiltersOne,
+        Self::Spellings,
+        Self::ShortTexts,
+        Self::Revisions,
+        Self::OneEnd,
     ];
 
     /// The name in commands and tables.
@@ -77,6 +107,16 @@ impl Case {
             Self::WarmUpCopies => "warm-up-copies",
             Self::EndlessSessions => "endless-sessions",
             Self::AllDifferent => "all-different",
+            Self::LoginReturn => "login-return",
+            Self::SortSegment => "sort-segment",
+            Self::ManualVersions => "manual-versions",
+            Self::Facets => "facets",
+            Self::FiltersIdle => "filters-idle",
+            Self::FiltersOne => "filters-one",
+            Self::Spellings => "spellings",
+            Self::ShortTexts => "short-texts",
+            Self::Revisions => "revisions",
+            Self::OneEnd => "one-end",
         }
     }
 
@@ -97,6 +137,16 @@ impl Case {
             Self::WarmUpCopies => "300 copies first, then 1,200 pages",
             Self::EndlessSessions => "8 pages behind endless session ids, 3,000 links",
             Self::AllDifferent => "1,500 different pages",
+            Self::LoginReturn => "600 log-in addresses before a page of ten words",
+            Self::SortSegment => "sort order in the path, lists reordered",
+            Self::ManualVersions => "a manual in eight versions and two aliases",
+            Self::Facets => "facets that select, sorting that does not",
+            Self::FiltersIdle => "twelve filters over one list, none of effect",
+            Self::FiltersOne => "twelve filters over one list, one of effect",
+            Self::Spellings => "two spellings of each title",
+            Self::ShortTexts => "lists of ten words, with session ids",
+            Self::Revisions => "30 files at 60 revisions",
+            Self::OneEnd => "a number that matters at one end only",
         }
     }
 
@@ -122,6 +172,16 @@ impl Case {
             Self::WarmUpCopies => synthetic::warm_up_copies(seed),
             Self::EndlessSessions => synthetic::endless_sessions(seed),
             Self::AllDifferent => synthetic::all_different(seed),
+            Self::LoginReturn => synthetic::login_return(seed),
+            Self::SortSegment => synthetic::sort_segment(seed),
+            Self::ManualVersions => synthetic::manual_versions(seed),
+            Self::Facets => synthetic::facets(seed),
+            Self::FiltersIdle => synthetic::filters(seed, false),
+            Self::FiltersOne => synthetic::filters(seed, true),
+            Self::Spellings => synthetic::spellings(seed),
+            Self::ShortTexts => synthetic::short_texts(seed),
+            Self::Revisions => synthetic::revisions(seed),
+            Self::OneEnd => synthetic::one_end(),
         }
     }
 }
@@ -135,6 +195,8 @@ pub struct CaseRequest {
     pub content: u64,
     /// Whether the response is a wall instead of the page. A wall counts neither as a content that may be lost nor as a copy.
     pub is_wall: bool,
+    /// Whether the page has ten words of its own and not twelve lines of twelve.
+    pub is_short: bool,
 }
 
 impl CaseRequest {
@@ -143,7 +205,13 @@ impl CaseRequest {
     /// # Panics
     /// If the text is not a URL.
     pub fn new(url: &str, content: u64) -> Self {
-        Self { url: Url::parse(url).expect("an absolute URL"), content, is_wall: false }
+        Self { url: Url::parse(url).expect("an absolute URL"), content, is_wall: false, is_short: false }
+    }
+
+    /// The same with a page of ten words.
+    #[must_use]
+    pub fn short(self) -> Self {
+        Self { is_short: true, ..self }
     }
 
     /// The site whose pages it is compared with: the last two labels of its host.
@@ -153,7 +221,8 @@ impl CaseRequest {
         labels.map_or(host, |(dot, _)| &host[dot + 1..])
     }
 
-    /// The blocks of the page with their positions: its chrome, and twelve lines of twelve words that are unique to its content.
+    /// The blocks of the page with their positions: its chrome, and twelve lines of twelve words, or ten words, that are
+    /// unique to its content.
     pub fn blocks(&self) -> Vec<(u64, String)> {
         let word = |n: u64| {
             let hash = xxh3_64(&[self.content.to_le_bytes(), n.to_le_bytes()].concat());
@@ -164,7 +233,11 @@ impl CaseRequest {
             (1, "The site of examples with a long name".to_owned()),
             (2, "Home About Contact Search Register Login Members Help".to_owned()),
         ];
-        blocks.extend((0..12).map(|n| (3, line(n))));
+        if self.is_short {
+            blocks.push((3, (0..10).map(word).collect::<Vec<_>>().join(" ")));
+        } else {
+            blocks.extend((0..12).map(|n| (3, line(n))));
+        }
         blocks.push((4, "Copyright by the owner all rights reserved powered by software".to_owned()));
         blocks
     }
@@ -193,6 +266,16 @@ mod tests {
             (Case::WarmUpCopies, 1_500..=1_500, 1_215..=1_215),
             (Case::EndlessSessions, 3_000..=3_000, 8..=8),
             (Case::AllDifferent, 1_500..=1_500, 1_500..=1_500),
+            (Case::LoginReturn, 1_200..=1_200, 601..=601),
+            (Case::SortSegment, 1_200..=1_200, 650..=950),
+            (Case::ManualVersions, 1_500..=1_500, 200..=290),
+            (Case::Facets, 2_800..=2_800, 350..=350),
+            (Case::FiltersIdle, 4_096..=4_096, 1..=1),
+            (Case::FiltersOne, 4_096..=4_096, 2..=2),
+            (Case::Spellings, 1_400..=1_400, 700..=700),
+            (Case::ShortTexts, 1_200..=1_700, 500..=500),
+            (Case::Revisions, 1_800..=1_800, 150..=150),
+            (Case::OneEnd, 900..=900, 301..=301),
         ] {
             for seed in [1, 2] {
                 let made = case.requests(seed);
@@ -213,7 +296,7 @@ mod tests {
         };
         for case in Case::ALL {
             assert_eq!(urls(case, 5), urls(case, 5));
-            let is_random = !matches!(case, Case::LoginWall | Case::WallInTheMiddle);
+            let is_random = !matches!(case, Case::LoginWall | Case::WallInTheMiddle | Case::OneEnd);
             assert_eq!(urls(case, 5) != urls(case, 6), is_random, "{case:?}");
             assert_eq!(Case::of_name(case.name()), Some(case));
         }

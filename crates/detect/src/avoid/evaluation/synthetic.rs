@@ -166,3 +166,116 @@ pub(super) fn endless_sessions(seed: u64) -> Vec<CaseRequest> {
     };
     (0..3_000).map(&mut of).collect()
 }
+
+pub(super) fn login_return(seed: u64) -> Vec<CaseRequest> {
+    let of = |n: u64| {
+        let url = format!("http://l.example/accounts/login/?next=%2Fentry%2F{n}%2Fedit");
+        [CaseRequest::new(&format!("http://l.example/entry/{n}"), n), CaseRequest::new(&url, 10_000).short()]
+    };
+    shuffled((0..600).flat_map(of).collect(), &mut SeededRandom::new(seed))
+}
+
+pub(super) fn sort_segment(seed: u64) -> Vec<CaseRequest> {
+    let mut dice = SeededRandom::new(seed);
+    let mut requests = Vec::new();
+    for author in 0..300 {
+        let has_one_book = dice.is_under(45);
+        for (at, order) in ["new", "old", "abc", "zyx"].into_iter().enumerate() {
+            let content = 4 * author + if has_one_book { 0 } else { at as u64 };
+            requests.push(CaseRequest::new(&format!("http://k.example/author/{order}/{author}"), content));
+        }
+    }
+    shuffled(requests, &mut dice)
+}
+
+pub(super) fn manual_versions(seed: u64) -> Vec<CaseRequest> {
+    let mut dice = SeededRandom::new(seed);
+    let mut requests = Vec::new();
+    for page in 0..150 {
+        let mut content = 10 * page;
+        for version in 0..8 {
+            content += u64::from(version > 0 && dice.below(12) == 0);
+            let url = format!("http://n.example/3.{version}/library/module{page}.html");
+            requests.push(CaseRequest::new(&url, content));
+        }
+        for alias in ["stable", "latest"] {
+            requests.push(CaseRequest::new(
+                &format!("http://n.example/{alias}/library/module{page}.html"),
+                content,
+            ));
+        }
+    }
+    shuffled(requests, &mut dice)
+}
+
+pub(super) fn facets(seed: u64) -> Vec<CaseRequest> {
+    let mut requests = Vec::new();
+    for kind in 0..5 {
+        for year in 0..10 {
+            for place in 0..7 {
+                let content = kind * 100 + year * 10 + place;
+                let facets = format!("kind=k{kind}&year={}&place=p{place}", 2_010 + year);
+                for sort in ["name", "date", "size", "price"] {
+                    for direction in ["asc", "desc"] {
+                        let url = format!("http://e.example/data?{facets}&sort={sort}&dir={direction}");
+                        requests.push(CaseRequest::new(&url, content));
+                    }
+                }
+            }
+        }
+    }
+    shuffled(requests, &mut SeededRandom::new(seed))
+}
+
+pub(super) fn filters(seed: u64, has_one_effect: bool) -> Vec<CaseRequest> {
+    let of = |set: u64| {
+        let filters: Vec<String> =
+            (0..12).filter(|n| set & (1 << n) != 0).map(|n| format!("filter{n}=on")).collect();
+        let content = if has_one_effect { (set >> 4) & 1 } else { 0 };
+        CaseRequest::new(&format!("http://q.example/list?{}", filters.join("&")), content)
+    };
+    let mut sets: Vec<u64> = (0..4_096).collect();
+    // Each page links to those with one filter more or less, so few filters are found first.
+    SeededRandom::new(seed).shuffle(&mut sets);
+    sets.sort_by_key(|set| set.count_ones());
+    sets.into_iter().map(of).collect()
+}
+
+pub(super) fn spellings(seed: u64) -> Vec<CaseRequest> {
+    let of = |n: u64| {
+        [
+            CaseRequest::new(&format!("http://y.example/wiki/Book_of_n{n},_part_{}", n % 9), n),
+            CaseRequest::new(&format!("http://y.example/index.php?title=Book+of+n{n},+part+{}", n % 9), n),
+        ]
+    };
+    shuffled((0..700).flat_map(of).collect(), &mut SeededRandom::new(seed))
+}
+
+pub(super) fn short_texts(seed: u64) -> Vec<CaseRequest> {
+    let mut dice = SeededRandom::new(seed);
+    let mut requests = Vec::new();
+    for n in 0..500 {
+        requests.push(CaseRequest::new(&format!("http://b.example/list?id={n}"), n).short());
+        for _ in 0..dice.within(1, 3) {
+            let url = format!("http://b.example/list?id={n}&sid={}", dice.session());
+            requests.push(CaseRequest::new(&url, n).short());
+        }
+    }
+    shuffled(requests, &mut dice)
+}
+
+pub(super) fn revisions(seed: u64) -> Vec<CaseRequest> {
+    let of = |revision: u64| {
+        (0..30).map(move |file| {
+            // The files change at different revisions.
+            let content = 5 * file + ((revision + 5 * file) % 60) / 12;
+            CaseRequest::new(&format!("http://g.example/blob?f=file{file}.c&rev={revision}"), content)
+        })
+    };
+    shuffled((0..60).flat_map(of).collect(), &mut SeededRandom::new(seed))
+}
+
+pub(super) fn one_end() -> Vec<CaseRequest> {
+    let of = |n: u64| CaseRequest::new(&format!("http://o.example/log?before={n}"), n.saturating_sub(599));
+    (0..900).map(of).collect()
+}

@@ -136,12 +136,13 @@ pub(super) struct PageIndexes {
     pub(super) number_of_dropping: HashMap<DroppedSlots, u32>,
     pub(super) by_free_values: HashMap<u64, SmallVec<[SameValues; 1]>>,
     pub(super) canonical: ContentIndex,
+    pub(super) strict: ContentIndex,
     pub(super) named: HashMap<u64, SmallVec<[NamedUrl; 1]>>,
 }
 
 impl PageIndexes {
-    /// Adds a page. `canonical` is the key of its URL without the parameters that do not matter.
-    pub(super) fn store(&mut self, target: &Target, canonical: u64, content: ContentId) {
+    /// Adds a page. `canonical` is the key of its URL without the parameters that do not matter, and `strict` that without those that never did.
+    pub(super) fn store(&mut self, target: &Target, canonical: u64, strict: u64, content: ContentId) {
         for (set, key) in target.changed_keys() {
             self.changed.remember(key, content);
             if let Some(slot) = target.ordered(set) {
@@ -150,6 +151,7 @@ impl PageIndexes {
         }
         self.exact.insert(target.key(), content);
         self.canonical.remember(canonical, content);
+        self.strict.remember(strict, content);
         let sets = target.removal_sets();
         // The last set contains all parameters.
         let all = sets.last().copied().unwrap_or_default();

@@ -17,6 +17,7 @@ const CANONICAL: u64 = 60;
 const PARAMETER: u64 = 70;
 const NAMED: u64 = 80;
 const BETWEEN: u64 = 110;
+const STRICT: u64 = 120;
 /// The values of a slot are fetched by their distance from known ones after so many tests, of which so many came out the same.
 const TESTS_OF_RUNS: f64 = 3.0;
 const COPIES_OF_RUNS: f64 = 0.25;
@@ -165,6 +166,14 @@ impl Site {
                 ..plain(Kinship::Canonical, canonical.rows, contents.into())
             });
         }
+        let strict = self.strict_canonical(target);
+        let contents = self.stores.strict.get(strict.key);
+        if !strict.idle.is_empty() && !contents.is_empty() {
+            found.push(Hypothesis {
+                dropped: strict.idle,
+                ..plain(Kinship::Canonical, strict.rows, contents.into())
+            });
+        }
         for link in links.iter().filter(|_| !target.has_forbidden()) {
             if let Some(Some(content)) = self.content_of.get(link.page as usize) {
                 let rows = RowKeys {
@@ -234,6 +243,25 @@ impl Site {
         target.changed_keys().filter_map(of_set).min()
     }
 
+    /// The URL without the parameters that never mattered in any template where that was tested.
+    ///
+    /// Its one pool has all such parameters of the site together. It decides where URLs have any of many optional parameters, so that nearly
+    /// each has a template of its own and no row has evidence.
+    pub(super) fn strict_canonical(&self, target: &Target) -> Canonical {
+        let mut idle: SmallVec<[Name; 4]> = SmallVec::new();
+        let mut context = Mix::new(STRICT).with(target.shape.template);
+        for slot in target.shape.slots.iter().filter(|slot| slot.name.is_parameter()) {
+            if slot.prior != PriorKnowledge::Forbidden && self.rows.always_held(pool_of(slot.name)) {
+                context = context.with(u64::from(slot.name.0));
+                idle.push(slot.name);
+            }
+        }
+        let kept = target.shape.slots.iter().filter(|slot| !idle.contains(&slot.name));
+        let pool = Mix::new(STRICT).0;
+        let rows = RowKeys { pool, own: pool, template: context.0, ..RowKeys::default() };
+        Canonical { key: normal_form(kept), rows, idle }
+    }
+
     /// The URL without the parameters that were learnt not to matter.
     pub(super) fn canonical(&self, target: &Target) -> Canonical {
         let mut idle: SmallVec<[Name; 4]> = SmallVec::new();
@@ -270,4 +298,9 @@ pub(super) fn parameter_rows(slot: &Slot) -> (u64, u64) {
 
 pub(super) fn parameter_row(name: Name) -> Mix {
     Mix::new(PARAMETER).with(u64::from(name.0))
+}
+
+/// The pool of a parameter that is left out, over all templates.
+pub(super) fn pool_of(name: Name) -> u64 {
+    Mix::new(PARAMETER).with(1).with(u64::from(name.0)).0
 }
