@@ -115,7 +115,7 @@ impl Recording {
     /// # Errors
     /// The name of the file says no format, the file cannot be opened, or another crawl writes to it.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: RecordingSettings = settings.of();
+        let own: RecordingSettings = settings.of()?;
         let Some(path) = own.recording_file else { return Ok(None) };
         let Some(compression) = HttpCompression::from_settings(settings)? else { return Ok(None) };
         Ok(Some(Self(Arc::new(Inner { file: RecordingFile::open(Path::new(&path))?, compression }))))

@@ -166,7 +166,7 @@ fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<B
 
 /// Refuses to add a new crawl to the recording of another one.
 fn refuse_earlier_recording(config: &Config) -> Outcome<()> {
-    let Some(path) = config.settings.of::<RecordingSettings>().recording_file else { return Ok(()) };
+    let Some(path) = config.settings.of::<RecordingSettings>()?.recording_file else { return Ok(()) };
     match fs::metadata(&path) {
         Ok(found) if found.len() > 0 => Err(Failure::usage(format!(
             "--record {}: the file exists, and a recording has one crawl; remove it, or name another file",
