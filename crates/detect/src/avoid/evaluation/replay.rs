@@ -117,7 +117,8 @@ impl Replay {
         loop {
             let has_room = crawl.in_flight.len() < self.in_flight.max(1);
             let is_last = crawl.queue.first_key_value().is_some_and(|((level, _), _)| *level == LAST);
-            if has_room && !crawl.queue.is_empty() && !(is_last && !crawl.in_flight.is_empty()) {
+            let is_due = !crawl.queue.is_empty() && (!is_last || crawl.in_flight.is_empty());
+            if has_room && is_due {
                 crawl.decide_next();
             } else if let Some(sent) = crawl.in_flight.pop_front() {
                 crawl.land(&sent);
@@ -207,7 +208,7 @@ impl Crawl<'_> {
             Answer::Page(page) => {
                 let ties = self.predictor.ties(site, &recorded.url);
                 self.learn(sent.page, page);
-                self.attribute(sent, ties);
+                self.attribute(sent, &ties);
             }
             Answer::Redirect { to, page } => {
                 self.predictor.redirect(site, &recorded.url, to);
@@ -248,7 +249,7 @@ impl Crawl<'_> {
     }
 
     /// Finds out why a page was fetched whose content had been fetched before.
-    fn attribute(&mut self, sent: &Sent, ties: Vec<Tie>) {
+    fn attribute(&mut self, sent: &Sent, ties: &[Tie]) {
         let recording = self.recording;
         let Some(content) = recording.truth.content(recording.pages[sent.page as usize].row) else { return };
         let first = *self.first_of.entry(content).or_insert(sent.page);
