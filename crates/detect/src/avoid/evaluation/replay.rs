@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use super::super::predictor::Tie;
+use super::super::tie::Tie;
 use super::super::{Attempt, Decision, Options, Predictor};
 use super::recording::{Answer, Learnable, Recording};
 use super::replayed::{Cause, Duplicate, Loss, Replayed};
