@@ -15,6 +15,7 @@ mod rows;
 mod shape;
 mod site;
 mod target;
+mod tie;
 
 pub use journal::Damaged;
 pub use links::LinkPlaces;

@@ -15,6 +15,7 @@ use super::page::PageText;
 use super::rows::{Row, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
+use super::tie::Tie;
 
 /// The most links that are remembered until the pages to which they lead are learnt.
 const MAX_LINKS: usize = 1_000_000;
@@ -163,28 +164,6 @@ pub struct Rule {
 struct Exploration {
     key: (u64, u64),
     share: f64,
-}
-
-/// A relation of a URL to pages that were learnt.
-#[derive(Clone, Debug)]
-pub(crate) struct Tie {
-    pub(crate) kinship: Kinship,
-    pub(crate) dropped: SmallVec<[Name; 4]>,
-    pub(crate) names: Vec<String>,
-    pub(crate) probability: f64,
-    /// Whether the probability is above the threshold.
-    pub(crate) passes: bool,
-    pub(crate) evidence: Row,
-    /// The pages that represent the contents that it may have.
-    pub(crate) pages: Vec<u32>,
-}
-
-impl fmt::Display for Tie {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { dup, nodup } = self.evidence;
-        let (names, p) = (self.names.join(", "), self.probability);
-        write!(f, "{:?} {names} ({dup:.0} same, {nodup:.1} not, probability {p:.3})", self.kinship)
-    }
 }
 
 /// Totals of a crawl.
@@ -392,7 +371,10 @@ impl Predictor {
         if may_wait && is_tested {
             return Decision::Delay { probability: prediction.probability };
         }
-        if let Some(distance) = prediction.distance.filter(|_| is_warm && !is_last) {
+        if is_warm
+            && !is_last
+            && let Some(distance) = model.distance(&raw)
+        {
             return Decision::Delay { probability: nearness(distance) };
         }
         Decision::Fetch

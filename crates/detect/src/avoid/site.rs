@@ -9,10 +9,10 @@ use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
-use super::predictor::Tie;
 use super::rows::{Row, Rows};
 use super::shape::{Mix, Name, RawSlot};
 use super::target::Target;
+use super::tie::Tie;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
 use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
 
@@ -87,8 +87,6 @@ pub(crate) struct Prediction {
     pub(crate) page: Option<u32>,
     /// Whether a page in flight may decide it.
     pub(crate) hold: bool,
-    /// The distance to the nearest known value, if contents are runs in the order of the values: the farthest is fetched first.
-    pub(crate) distance: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -213,11 +211,9 @@ impl Site {
                     key: hypothesis.rows.own,
                     page: hypothesis.contents.first().map(|content| self.contents.page(*content)),
                     hold: false,
-                    distance: None,
                 };
             }
         }
-        best.distance = self.distance(&target);
         if !self.in_flight.is_empty() {
             let (own, canonical) = (target.key(), self.canonical(&target).key);
             best.hold =

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use super::super::predictor::Tie;
+use super::super::tie::Tie;
 use super::super::{Attempt, Decision, Options, Predictor};
 use super::recording::{Answer, Learnable, Recording};
 use super::replayed::{Cause, Duplicate, Loss, Replayed};
@@ -117,7 +117,8 @@ impl Replay {
         loop {
             let has_room = crawl.in_flight.len() < self.in_flight.max(1);
             let is_last = crawl.queue.first_key_value().is_some_and(|((level, _), _)| *level == LAST);
-            if has_room && !crawl.queue.is_empty() && (!is_last || crawl.in_flight.is_empty()) {
+            let is_due = !crawl.queue.is_empty() && (!is_last || crawl.in_flight.is_empty());
+            if has_room && is_due {
                 crawl.decide_next();
             } else if let Some(sent) = crawl.in_flight.pop_front() {
                 crawl.land(&sent);

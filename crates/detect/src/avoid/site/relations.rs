@@ -7,7 +7,7 @@ use super::{Kinship, LinkContext, Site};
 use crate::avoid::content::{ContentId, Contents};
 use crate::avoid::overrides::PriorKnowledge;
 use crate::avoid::rows::RowKeys;
-use crate::avoid::shape::{Mix, Name, Slot, normal_form};
+use crate::avoid::shape::{Mix, Name, RawSlot, Slot, normal_form};
 use crate::avoid::target::{Target, has};
 
 /// The kinds of keys of rows; keys of different kinds must not be equal.
@@ -66,6 +66,7 @@ impl Site {
         };
         let mut matched: SmallVec<[u16; 8]> = SmallVec::new();
         for (set, key) in target.changed_keys() {
+            found.extend(self.between(target, set, key));
             if matched.iter().any(|smaller| smaller & set == *smaller) {
                 continue;
             }
@@ -83,7 +84,6 @@ impl Site {
                 });
             }
         }
-        self.between(target, &mut found);
         matched.clear();
         for set in target.removal_sets() {
             if matched.iter().any(|smaller| smaller & set == *smaller) {
@@ -202,42 +202,41 @@ impl Site {
         found
     }
 
-    /// The relations to pages with a lower and a higher value of a slot, where both show the same.
-    fn between(&self, target: &Target, found: &mut Vec<Hypothesis>) {
-        for (set, key) in target.changed_keys() {
-            let Some(slot) = target.ordered(set) else { continue };
-            let around = self.stores.runs.around(run_key(key, slot), slot.place.at);
-            let Some((below, above, length)) = around.and_then(|around| around.between) else { continue };
-            if !self.contents.is_equal(below, above) {
-                continue;
-            }
-            let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
-            let rows = RowKeys {
-                kind: Mix::new(BETWEEN).0,
-                names: names.0,
-                template: names.0,
-                own: names.with(1 + u64::from(length.ilog2())).0,
-                ..RowKeys::default()
-            };
-            found.push(Hypothesis {
-                kinship: Kinship::Between,
-                dropped: SmallVec::from_slice(&[slot.name]),
-                rows,
-                contents: Ids::from_slice(&[below]),
-                parameter: None,
-                row: 0,
-                size: 0,
-            });
+    /// The relation to the pages with a lower and a higher value of a slot, if both show the same.
+    fn between(&self, target: &Target, set: u16, key: u64) -> Option<Hypothesis> {
+        let slot = target.ordered(set)?;
+        let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
+        let (below, above, length) = around.between?;
+        if !self.contents.is_equal(below, above) {
+            return None;
         }
+        let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
+        let rows = RowKeys {
+            kind: Mix::new(BETWEEN).0,
+            names: names.0,
+            template: names.0,
+            own: names.with(1 + u64::from(length.ilog2())).0,
+            ..RowKeys::default()
+        };
+        Some(Hypothesis {
+            kinship: Kinship::Between,
+            dropped: SmallVec::from_slice(&[slot.name]),
+            rows,
+            contents: Ids::from_slice(&[below]),
+            parameter: None,
+            row: 0,
+            size: 0,
+        })
     }
 
     /// The distance of a URL to the nearest known one that differs in an ordered value only, where such URLs show the same often enough.
-    pub(super) fn distance(&self, target: &Target) -> Option<u64> {
+    pub(crate) fn distance(&self, raw: &[RawSlot]) -> Option<u64> {
+        let target = Target::of(raw, &self.kinds);
         let of_set = |(set, key): (u16, u64)| {
             let slot = target.ordered(set)?;
+            let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
             let row = self.rows.of_template(&target.changed_rows(set));
             let are_runs = row.total() >= TESTS_OF_RUNS && f64::from(row.dup) >= COPIES_OF_RUNS * row.total();
-            let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
             are_runs.then_some(around.nearest)
         };
         target.changed_keys().filter_map(of_set).min()
