@@ -59,7 +59,7 @@ pub(crate) trait DynSpider: Send + Sync {
     fn start(&self) -> Start;
     fn callbacks(&self) -> &[&str];
     fn allowed_domains(&self) -> Vec<String>;
-    /// Calls the callback of a page, whose middlewares follow the given requests already.
+    /// Calls the callback of a page. Its output begins with `followed`, the requests that middlewares made from the page.
     fn parse(&self, page: &Page, followed: Vec<Request>, outlet: Outlet) -> Called;
     fn failed(&self, request: &Request, error: &Error, cx: Context) -> Called;
 }

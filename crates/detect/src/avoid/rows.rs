@@ -14,8 +14,9 @@ use super::shape::Mix;
 const SMALL: u64 = 5;
 /// A parameter that held in so many templates, and failed in none, is left out of the strict canonical form.
 const TEMPLATES_OF_IDLE: f64 = 10.0;
-/// A pool is believed after so many tests, each in a template of its own, and never more than this.
+/// The number of tests, each in a template of its own, after which a pool is believed.
 const POOL_TESTS: f64 = 20.0;
+/// The highest probability that a pool gives.
 const POOL_MOST: f64 = 0.995;
 /// The prior of a pool: its parts never failed.
 const POOL_EXPECTED: f64 = 0.9;
