@@ -10,6 +10,7 @@ mod truth_maker;
 
 use std::io::{self, Write};
 
+use huntsman::detect::avoid::evaluation::ViewScore;
 use huntsman_cli::exit::Outcome;
 use huntsman_cli::render::{Style, Table, say};
 use serde_json::{Value, json};
@@ -79,6 +80,21 @@ fn number(value: f64) -> String {
 
 fn ratio(value: f64) -> String {
     format!("{value:.2}")
+}
+
+/// The score by one view of the truth.
+fn score_json(score: ViewScore) -> Value {
+    json!({
+        "pages": score.pages,
+        "contents": score.contents,
+        "downloads": score.downloads,
+        "contents_downloaded": score.contents_downloaded,
+        "possible": score.possible(),
+        "saved": score.saved(),
+        "avoided": score.avoided(),
+        "lost": score.lost(),
+        "lost_share": score.lost_share(),
+    })
 }
 
 fn percent(share: f64) -> String {

@@ -50,14 +50,16 @@ struct Cli {
 /// What is measured.
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// Measures the avoidance of duplicates: what is saved and what is lost, beside MaybeDont's rules, on made-up sites without a
-    /// network, or on a site that runs.
+    /// Measures the avoidance of duplicates: what is saved and what is lost, beside MaybeDont's rules, on made-up or
+    /// recorded sites without a network, or on a site that runs.
     #[command(
         name = "avoid-dup",
         before_help = "Examples:\n  \
         huntsman-bench avoid-dup\n  \
         huntsman-bench avoid-dup --case forum-adjacent --case tracking --in-flight 16 --seed 7 --json\n  \
-        huntsman-bench avoid-dup --site http://127.0.0.1:8104/ --truth forum.tsv.gz --out runs",
+        huntsman-bench avoid-dup --site http://127.0.0.1:8104/ --truth forum.tsv.gz --out runs\n  \
+        huntsman-bench avoid-dup --make-truth wiki.jsonl.zst --area '#content' -o wiki.tsv.gz\n  \
+        huntsman-bench avoid-dup --recording wiki.jsonl.zst --truth wiki.tsv.gz",
         after_help = avoid_dup::HELP
     )]
     AvoidDup(Box<avoid_dup::AvoidDupArgs>),

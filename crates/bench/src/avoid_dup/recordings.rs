@@ -14,7 +14,7 @@ use huntsman_cli::render::escape;
 use serde_json::{Map, Value, json};
 
 use super::args::AvoidDupArgs;
-use super::{Marked, Spread, estimate, number, percent, truth};
+use super::{Marked, Spread, estimate, number, percent, score_json, truth};
 use crate::BUILD;
 
 /// zstd's window of the recordings, as the exponent of 2: 128 MiB, so that equal texts of a whole crawl are packed once.
@@ -208,18 +208,7 @@ fn run_json(seed: u64, run: &Replayed) -> Value {
         "lost": lost,
     });
     for view in View::ALL {
-        let score = run.score.view(view);
-        out[view.name()] = json!({
-            "pages": score.pages,
-            "contents": score.contents,
-            "downloads": score.downloads,
-            "contents_downloaded": score.contents_downloaded,
-            "possible": score.possible(),
-            "saved": score.saved(),
-            "avoided": score.avoided(),
-            "lost": score.lost(),
-            "lost_share": score.lost_share(),
-        });
+        out[view.name()] = score_json(run.score.view(view));
     }
     out
 }

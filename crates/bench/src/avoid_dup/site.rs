@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::args::{AvoidDupArgs, Mode};
-use super::{Marked, Spread, estimate, number, percent, title, truth};
+use super::{Marked, Spread, estimate, number, percent, score_json, title, truth};
 use crate::BUILD;
 
 /// The fields that are read from a line of `pages.jsonl`.
@@ -197,19 +197,7 @@ impl Run {
             out.insert(name.to_owned(), value);
         }
         for view in View::ALL {
-            let score = self.score.view(view);
-            let value = json!({
-                "pages": score.pages,
-                "contents": score.contents,
-                "downloads": score.downloads,
-                "contents_downloaded": score.contents_downloaded,
-                "possible": score.possible(),
-                "saved": score.saved(),
-                "avoided": score.avoided(),
-                "lost": score.lost(),
-                "lost_share": score.lost_share(),
-            });
-            out.insert(view.name().to_owned(), value);
+            out.insert(view.name().to_owned(), score_json(self.score.view(view)));
         }
         Value::Object(out)
     }

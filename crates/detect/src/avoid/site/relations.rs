@@ -45,6 +45,11 @@ pub(super) struct Canonical {
 }
 
 impl Hypothesis {
+    /// A hypothesis that drops no slots.
+    fn new(kinship: Kinship, rows: RowKeys, contents: Ids) -> Self {
+        Self { kinship, dropped: SmallVec::new(), rows, contents, parameter: None, row: 0, size: 0 }
+    }
+
     /// Whether a page with this content is what the hypothesis says.
     pub(super) fn holds(&self, content: ContentId, contents: &Contents) -> bool {
         self.contents.iter().any(|known| match self.kinship {
@@ -74,13 +79,9 @@ impl Site {
             if !contents.is_empty() {
                 matched.push(set);
                 found.push(Hypothesis {
-                    kinship: Kinship::Changed,
                     dropped: names(set),
-                    rows: target.changed_rows(set),
-                    contents: contents.into(),
                     parameter: target.parameter(set),
-                    row: 0,
-                    size: 0,
+                    ..Hypothesis::new(Kinship::Changed, target.changed_rows(set), contents.into())
                 });
             }
         }
@@ -92,13 +93,13 @@ impl Site {
             if let Some(content) = self.stores.exact.get(&target.key_without(set)) {
                 matched.push(set);
                 found.push(Hypothesis {
-                    kinship: Kinship::Removed,
                     dropped: names(set),
-                    rows: target.removed_rows(set),
-                    contents: Ids::from_slice(&[*content]),
                     parameter: target.parameter(set),
-                    row: 0,
-                    size: 0,
+                    ..Hypothesis::new(
+                        Kinship::Removed,
+                        target.removed_rows(set),
+                        Ids::from_slice(&[*content]),
+                    )
                 });
             }
         }
@@ -111,39 +112,21 @@ impl Site {
                 ..RowKeys::default()
             };
             let contents = Ids::from_slice(&[named.content]);
-            let kinship = Kinship::Named;
-            found.push(Hypothesis {
-                kinship,
-                dropped: SmallVec::new(),
-                rows,
-                contents,
-                parameter: None,
-                row: 0,
-                size: 0,
-            });
+            found.push(Hypothesis::new(Kinship::Named, rows, contents));
         }
         for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
             let dropping = &self.stores.droppings[longer.dropping as usize];
             let parameter = dropping.parameter(longer.value);
             found.push(Hypothesis {
-                kinship: Kinship::Added,
                 dropped: parameter.iter().map(|slot| slot.name).collect(),
-                rows: dropping.rows(longer.value),
-                contents: Ids::from_slice(&[longer.content]),
                 parameter,
-                row: 0,
-                size: 0,
+                ..Hypothesis::new(
+                    Kinship::Added,
+                    dropping.rows(longer.value),
+                    Ids::from_slice(&[longer.content]),
+                )
             });
         }
-        let plain = |kinship, rows, contents| Hypothesis {
-            kinship,
-            dropped: SmallVec::new(),
-            rows,
-            contents,
-            parameter: None,
-            row: 0,
-            size: 0,
-        };
         if let Some(same_values) = target.free_values_key() {
             for bagged in self.stores.by_free_values.get(&same_values).into_iter().flatten() {
                 if !bagged.is_this(target) {
@@ -154,7 +137,7 @@ impl Site {
                         own: Mix::new(MOVED + 1).with(target.signature).with(bagged.signature).0,
                         ..RowKeys::default()
                     };
-                    found.push(plain(Kinship::Moved, rows, bagged.contents.clone()));
+                    found.push(Hypothesis::new(Kinship::Moved, rows, bagged.contents.clone()));
                 }
             }
         }
@@ -163,7 +146,7 @@ impl Site {
         if !contents.is_empty() {
             found.push(Hypothesis {
                 dropped: canonical.idle,
-                ..plain(Kinship::Canonical, canonical.rows, contents.into())
+                ..Hypothesis::new(Kinship::Canonical, canonical.rows, contents.into())
             });
         }
         let strict = self.strict_canonical(target);
@@ -171,7 +154,7 @@ impl Site {
         if !strict.idle.is_empty() && !contents.is_empty() {
             found.push(Hypothesis {
                 dropped: strict.idle,
-                ..plain(Kinship::Canonical, strict.rows, contents.into())
+                ..Hypothesis::new(Kinship::Canonical, strict.rows, contents.into())
             });
         }
         for link in links.iter().filter(|_| !target.has_forbidden()) {
@@ -188,7 +171,7 @@ impl Site {
                         .0,
                     ..RowKeys::default()
                 };
-                found.push(plain(Kinship::Link, rows, Ids::from_slice(&[*content])));
+                found.push(Hypothesis::new(Kinship::Link, rows, Ids::from_slice(&[*content])));
             }
         }
         for hypothesis in &mut found {
@@ -219,13 +202,8 @@ impl Site {
             ..RowKeys::default()
         };
         Some(Hypothesis {
-            kinship: Kinship::Between,
             dropped: SmallVec::from_slice(&[slot.name]),
-            rows,
-            contents: Ids::from_slice(&[below]),
-            parameter: None,
-            row: 0,
-            size: 0,
+            ..Hypothesis::new(Kinship::Between, rows, Ids::from_slice(&[below]))
         })
     }
 
