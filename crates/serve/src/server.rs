@@ -39,8 +39,10 @@ pub async fn serve(listener: TcpListener, routes: Router, limits: Limits, mut st
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            // The stop comes first: a client that connects after it gets no answer.
+            biased;
             _ = stop.wait_for(|stop| *stop) => break,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
             Ok((stream, peer)) => {
@@ -109,6 +111,23 @@ mod tests {
         assert!(bodies[1].starts_with("/1HTTP/1.1 200"), "{got}");
         assert!(bodies[1].contains("Content-Length: 3") && bodies[2].starts_with("HTTP/1.0 200"), "{got}");
         assert_eq!(bodies[3], "/3");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_waits_when_the_server_is_stopped_gets_no_answer() {
+        // Each round would fail half of the time if the accepted connection and the stop were taken in random order.
+        for _ in 0..20 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+            let (stop, stopped) = watch::channel(false);
+            stop.send(true).unwrap();
+            serve(listener, Router::new().fallback(get("answered")), Limits::default(), stopped).await;
+            let mut got = String::new();
+            // The system resets the connection, or closes it.
+            let _ = stream.read_to_string(&mut got).await;
+            assert_eq!(got, "");
+        }
     }
 
     #[tokio::test]

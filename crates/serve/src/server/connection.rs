@@ -56,13 +56,15 @@ pub(super) async fn serve_connection<T>(
     let mut is_stopping = false;
     loop {
         tokio::select! {
-            // If a client breaks off, that is no error of the server.
-            _ = connection.as_mut() => return,
-            () = slot.evicted() => return,
+            // The stop comes first: a request that arrives after it is not read.
+            biased;
             _ = stop.wait_for(|stop| *stop), if !is_stopping => {
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();
             }
+            () = slot.evicted() => return,
+            // If a client breaks off, that is no error of the server.
+            _ = connection.as_mut() => return,
         }
     }
 }
