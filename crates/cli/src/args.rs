@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, FetchArgs, JobCommand, RobotsArgs,
+    Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, JobCommand, RobotsArgs,
     SettingsCommandArgs, VerifyArgs,
 };
 use crate::copyvio::CopyvioCommand;
@@ -85,6 +85,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: JobCommand,
     },
+
+    /// Explains what the model of a crawl with --avoid-dup knows about URLs: what ties each to pages that were fetched, by which evidence,
+    /// and whether it would be skipped. The crawl is not running; it may be finished or interrupted.
+    #[command(before_help = "Examples:\n  \
+        huntsman explain 'https://example.org/wiki/start?do=diff' --job example.org-crawl\n  \
+        huntsman explain 'https://example.org/wiki/start?do=diff' --job example.org-crawl --json")]
+    Explain(ExplainArgs),
 
     /// Checks a directory that a command wrote, without changing it: the output of a crawl, a sweep or a demo, a job, a text index, an
     /// index of near-duplicates, an HTTP cache, known pages, or results of checks. Reports what is missing or damaged. Exits with 0 if

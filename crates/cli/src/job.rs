@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use huntsman::logging::LogCount;
 use huntsman::middleware::{AvoidDup, Defaults, OnlyUrls, Recording, RobotsSitemaps};
-use huntsman::output::{LearntRules, Report};
+use huntsman::output::{LearntRules, Report, html_report};
 use huntsman::serve::{CrawlNumbers, MetricsServer};
 use huntsman::signals::Signals;
 use huntsman::sweep::Copyvio;
@@ -18,7 +18,7 @@ use url::Url;
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{CANONICAL, OutputDir, RULES, State};
+use crate::output::{CANONICAL, HTML_REPORT, OutputDir, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
 use crate::render::{escape, warn};
@@ -79,6 +79,20 @@ impl CompletedCrawl {
     /// The directory for further reports.
     pub(crate) fn directory(&self) -> Option<&OutputDir> {
         self.0.directory.as_ref()
+    }
+
+    /// Writes the report for people into the directory.
+    ///
+    /// # Errors
+    /// The files of the crawl cannot be read, or the report cannot be written.
+    pub(crate) fn write_html(&self) -> Outcome<()> {
+        let Some(directory) = self.directory() else { return Ok(()) };
+        let page = html_report(directory.path(), self.report())
+            .map_err(|error| Failure::crawl(format!("making {HTML_REPORT}: {error}")))?;
+        directory.write(HTML_REPORT, page.as_bytes()).map_err(|error| {
+            let file = directory.file(HTML_REPORT);
+            Failure::crawl(format!("writing {}: {error}", escape(&file.to_string_lossy())))
+        })
     }
 
     /// Writes the report into the directory and marks the run as ended.

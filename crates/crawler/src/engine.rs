@@ -27,6 +27,7 @@ mod watch;
 
 pub use assembly::ComponentInfo;
 pub use builder::CrawlerBuilder;
+pub(crate) use commits::load_entries;
 pub use crawler::Crawler;
 pub use crawls::Crawls;
 pub use handle::Handle;

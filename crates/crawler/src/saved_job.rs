@@ -8,6 +8,7 @@ use huntsman_store::{Backend, DEFAULT_CACHE_BYTES, Durability, JobDirectory, Sto
 
 use crate::clock::Timestamp;
 use crate::drop::{DropReason, Dropped};
+use crate::engine::load_entries;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::frontier::SavedQueue;
@@ -152,6 +153,16 @@ impl SavedJob {
     /// As [`SavedJob::in_flight`].
     pub fn part(&self, name: &str) -> Result<Option<Vec<u8>>> {
         Ok(self.store.get(&part_key(name))?)
+    }
+
+    /// Gives a part its state and its entries, as at the start of a crawl that goes on.
+    ///
+    /// # Errors
+    /// As [`SavedJob::in_flight`], or the part cannot use its state.
+    pub fn load(&self, part: &impl Persist) -> Result<()> {
+        let name = part.name();
+        part.load(self.part(&name)?.as_deref())?;
+        load_entries(&*self.store, part, &name)
     }
 
     /// Calls `visit` with the queued requests until it returns `false`: of all hosts in order of their names, or of

@@ -2,7 +2,9 @@
 
 mod chrome;
 mod content;
+mod estimate;
 pub mod evaluation;
+mod explanation;
 mod journal;
 mod kinds;
 mod links;
@@ -17,10 +19,16 @@ mod site;
 mod target;
 mod tie;
 
+pub use explanation::{
+    Evidence, ExplainedSlot, Explanation, Obstacle, Relation, SisterGroup, Sisters, TestedRange, Verdict,
+};
 pub use journal::Damaged;
 pub use links::LinkPlaces;
 pub use overrides::Overrides;
 pub use page::PageText;
-pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule, Totals};
+pub use predictor::{
+    Attempt, Decision, IdleParameter, Options, Picture, Predictor, Reason, Rule, TemplateCounts,
+    TemplatePicture, Totals,
+};
 pub use rows::Row;
 pub use site::{Kinship, LinkContext};

@@ -8,10 +8,11 @@ use http::{Method, StatusCode};
 use huntsman_crawler::{
     Change, Component, Context, DownloaderMiddleware, DropReason, Element, Error, Event, FetchError, Hooks,
     Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, PageNeeds, Persist, Request, Result,
-    Settings, SpiderMiddleware, meta, registrable_domain, settings,
+    SavedJob, Settings, SpiderMiddleware, meta, registrable_domain, settings,
 };
 use huntsman_detect::avoid::{
-    Attempt, Decision, IdleParameter, LinkPlaces, Options, Overrides, PageText, Predictor, Rule, Totals,
+    Attempt, Decision, Explanation, IdleParameter, LinkPlaces, Options, Overrides, PageText, Picture,
+    Predictor, Relation, Rule, Totals,
 };
 use huntsman_detect::maybedont::{self, Gate, GateSettings};
 use serde::{Deserialize, Serialize};
@@ -92,9 +93,50 @@ pub struct AvoidDup(Arc<Inner>);
 
 struct Inner {
     model: Mutex<Model>,
+    /// What else than the pages decides the answers of the model; saved in the job.
+    options: ModelOptions,
     marked: bool,
     /// Number of the next batch of the journal in the job.
     batches: Mutex<u64>,
+}
+
+/// The settings that decide the answers of the model, in the job: they explain it without the settings of its crawl.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct ModelOptions {
+    warmup: u32,
+    threshold: f64,
+    exploration: f64,
+    exploration_min: Option<f64>,
+    seed: u64,
+    pinned: Vec<String>,
+    forbidden: Vec<String>,
+}
+
+impl ModelOptions {
+    fn predictor(&self) -> Predictor {
+        let &Self { warmup, threshold, exploration, exploration_min, seed, .. } = self;
+        let options = Options { warmup, threshold, exploration, exploration_min, seed, ..Options::default() };
+        let overrides = Overrides { pinned: self.pinned.clone(), forbidden: self.forbidden.clone() };
+        Predictor::new(options).with_overrides(overrides)
+    }
+
+    fn of_settings(own: &AvoidDupSettings, seed: u64) -> Self {
+        Self {
+            warmup: u32::try_from(own.avoid_dup_content_initial_queue_limit).unwrap_or(u32::MAX),
+            threshold: own.avoid_dup_content_threshold,
+            exploration: own.avoid_dup_content_exploration,
+            exploration_min: own.avoid_dup_content_exploration_min,
+            seed,
+            pinned: own.avoid_dup_content_pinned.clone(),
+            forbidden: own.avoid_dup_content_forbidden.clone(),
+        }
+    }
+}
+
+/// The part of the saved state that is not the totals.
+#[derive(Debug, Deserialize)]
+struct SavedOptions {
+    options: Option<ModelOptions>,
 }
 
 enum Model {
@@ -130,29 +172,42 @@ impl AvoidDup {
             return Ok(None);
         }
         let seed = settings.seed.unwrap_or_default();
-        let warmup = own.avoid_dup_content_initial_queue_limit;
-        let threshold = own.avoid_dup_content_threshold;
-        let exploration = own.avoid_dup_content_exploration;
+        let options = ModelOptions::of_settings(&own, seed);
         let model = match own.avoid_dup_content_mode {
-            AvoidDupMode::Default => {
-                let warmup = u32::try_from(warmup).unwrap_or(u32::MAX);
-                let exploration_min = own.avoid_dup_content_exploration_min;
-                let options =
-                    Options { warmup, threshold, exploration, exploration_min, seed, ..Options::default() };
-                let overrides = Overrides {
-                    pinned: own.avoid_dup_content_pinned.clone(),
-                    forbidden: own.avoid_dup_content_forbidden.clone(),
-                };
-                Model::Default(Box::new(Predictor::new(options).with_overrides(overrides)))
-            }
+            AvoidDupMode::Default => Model::Default(Box::new(options.predictor())),
             AvoidDupMode::Reference => {
-                let gate =
-                    GateSettings { warm_up: warmup, threshold, exploration, seed, ..GateSettings::default() };
+                let gate = GateSettings {
+                    warm_up: own.avoid_dup_content_initial_queue_limit,
+                    threshold: options.threshold,
+                    exploration: options.exploration,
+                    seed,
+                    ..GateSettings::default()
+                };
                 Model::Reference(Box::new(Gate::new(gate)?))
             }
         };
         let marked = own.avoid_dup_content_scope == AvoidDupScope::Marked;
-        Ok(Some(Self(Arc::new(Inner { model: Mutex::new(model), marked, batches: Mutex::new(0) }))))
+        Ok(Some(Self::with(model, options, marked)))
+    }
+
+    fn with(model: Model, options: ModelOptions, marked: bool) -> Self {
+        Self(Arc::new(Inner { model: Mutex::new(model), options, marked, batches: Mutex::new(0) }))
+    }
+
+    /// The model of a crawl that is not running, from its job: for [`explain_url`](Self::explain_url). `None` if AvoidDup was off, or its mode
+    /// was `reference`. The rules by which requests were skipped are not in a job.
+    ///
+    /// # Errors
+    /// The job is damaged.
+    pub fn of_job(job: &SavedJob) -> Result<Option<Self>> {
+        let Some(state) = job.part(Self::NAME)? else { return Ok(None) };
+        let saved: SavedOptions = serde_json::from_slice(&state)?;
+        // The jobs of earlier versions do not say; most crawls have the default settings.
+        let options =
+            saved.options.unwrap_or_else(|| ModelOptions::of_settings(&AvoidDupSettings::default(), 0));
+        let learnt = Self::with(Model::Default(Box::new(options.predictor())), options, false);
+        job.load(&learnt)?;
+        Ok(Some(learnt))
     }
 
     /// Counts of the pages learnt and of the requests skipped and explored; `None` in reference mode.
@@ -183,6 +238,39 @@ impl AvoidDup {
     pub fn explain(&self, url: &Url) -> Option<String> {
         match &*self.model() {
             Model::Default(predictor) => Some(predictor.explain(&site_of(url), url)?.to_string()),
+            Model::Reference(_) => None,
+        }
+    }
+
+    /// What the model knows about a URL: its parts, all that ties it to pages that were fetched, and what would be decided. `None` in
+    /// reference mode.
+    pub fn explain_url(&self, url: &Url) -> Option<Explanation> {
+        match &*self.model() {
+            Model::Default(predictor) => Some(predictor.explain_url(&site_of(url), url)),
+            Model::Reference(_) => None,
+        }
+    }
+
+    /// How a rule stands now, for its example; see [`Predictor::explain_rule`].
+    pub fn explain_rule(&self, rule: &Rule) -> Option<Relation> {
+        match &*self.model() {
+            Model::Default(predictor) => predictor.explain_rule(rule),
+            Model::Reference(_) => None,
+        }
+    }
+
+    /// Rules that tied requests to known pages and were not believed, those of most requests first; empty in reference mode.
+    pub fn rules_not_believed(&self) -> Vec<Rule> {
+        match &*self.model() {
+            Model::Default(predictor) => predictor.rules_not_believed(),
+            Model::Reference(_) => Vec::new(),
+        }
+    }
+
+    /// The templates of the URLs of all sites, at most `most`, with what was fetched and skipped of each; `None` in reference mode.
+    pub fn picture(&self, most: usize) -> Option<Picture> {
+        match &*self.model() {
+            Model::Default(predictor) => Some(predictor.picture(most)),
             Model::Reference(_) => None,
         }
     }
@@ -475,7 +563,10 @@ impl Persist for AvoidDup {
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        Ok(self.totals().map(|totals| serde_json::to_vec(&totals)).transpose()?)
+        let Some(totals) = self.totals() else { return Ok(None) };
+        let mut state = serde_json::to_value(totals)?;
+        state["options"] = serde_json::to_value(&self.0.options)?;
+        Ok(Some(serde_json::to_vec(&state)?))
     }
 
     fn save_entries(&self) -> Result<Vec<Change>> {

@@ -12,6 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use url::Url;
 
+use crate::avoid_dup;
 use crate::markup::{Web, address, file};
 use crate::render::{count, duration, shorten};
 use crate::report::Report;
@@ -101,7 +102,8 @@ pub fn html_report(directory: &Path, report: &Report) -> io::Result<String> {
     let mut numbers = Numbers::default();
     for_lines(&directory.join(PAGES), |line: PageLine| numbers.page(line))?;
     for_lines(&directory.join(DROPS), |line: DropLine| numbers.dropped(line))?;
-    Ok(file("Crawl report", STYLE, &numbers.render(report)).into_string())
+    let style = format!("{STYLE}{}", avoid_dup::STYLE);
+    Ok(file("Crawl report", &style, &numbers.render(report)).into_string())
 }
 
 /// Calls `each` with every line that can be parsed; a torn last line is skipped, as in any reader of these files.
@@ -194,6 +196,7 @@ impl Numbers {
                 }
                 @if !self.distances.is_empty() { (bar_chart("Near-duplicates by distance", distances.collect())) }
             }
+            @if let Some(learnt) = &report.avoid_dup { (avoid_dup::section(learnt)) }
             (self.near_table())
             (self.copied_table())
             (page_table("Slowest pages", "ms", &self.slowest, |page| format!("{:.1}", page.elapsed_ms)))

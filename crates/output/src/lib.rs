@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-pub use avoid_dup::{AvoidDupReport, LearntRules};
+pub use avoid_dup::{AvoidDupReport, LearntRules, ShownRules};
 pub use directory::OutputDir;
 pub use error::Error;
 pub use found::{Found, Hold};
@@ -66,7 +66,7 @@ pub const REPORT: &str = "report.json";
 pub const RULES: &str = "rules.json";
 /// Settings that make later crawls treat URLs as equal, as AvoidDup learnt them.
 pub const CANONICAL: &str = "canonical.toml";
-/// The report for people; only `demo` writes it.
+/// The report for people: `demo` and `crawl --html` write it.
 pub const HTML_REPORT: &str = "report.html";
 /// The results of a sweep: a pair of an article and a source in each line.
 pub const SWEEP: &str = "sweep.jsonl";

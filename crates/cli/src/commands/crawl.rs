@@ -39,7 +39,10 @@ pub(super) struct CrawlExtras {
 }
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let CrawlArgs { site, copyvio, index } = args;
+    let CrawlArgs { site, copyvio, index, html } = args;
+    if html && site.output.out.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::usage("--out -: --html writes a file; name a directory"));
+    }
     let fail_on_limit = site.output.fail_on_limit;
     let copyvio = match &copyvio {
         Some(article) => Some(compared_with(article, &site).await?),
@@ -50,6 +53,9 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     else {
         return Ok(Exit::Done);
     };
+    if html {
+        crawled.write_html()?;
+    }
     let ended = crawled.finish()?;
     say(ended.report.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
-use huntsman::output::html_report;
 use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader, StartUrls};
 use huntsman_testkit::sites::Harbour;
@@ -110,14 +109,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     .await?;
     drop(servers);
 
-    if let Some(directory) = crawled.directory() {
-        let page = html_report(directory.path(), crawled.report())
-            .map_err(|error| Failure::crawl(format!("making {HTML_REPORT}: {error}")))?;
-        directory.write(HTML_REPORT, page.as_bytes()).map_err(|error| {
-            let file = directory.file(HTML_REPORT);
-            Failure::crawl(format!("writing {}: {error}", escape(&file.to_string_lossy())))
-        })?;
-    }
+    crawled.write_html()?;
     let ended = crawled.finish()?;
     let exit = ended.exit(false);
     let mut stdout = io::stdout().lock();

@@ -7,6 +7,7 @@ mod copyvio;
 mod crawl;
 mod dedup;
 mod demo;
+mod explain;
 mod fetch;
 mod job;
 #[cfg(feature = "pdf")]
@@ -30,6 +31,7 @@ pub(crate) use bench::{Bench, BenchSite};
 pub(crate) use cache::CacheCommand;
 pub(crate) use crawl::{CrawlArgs, SiteArgs};
 pub(crate) use demo::DemoArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use fetch::FetchArgs;
 pub(crate) use job::JobCommand;
 pub(crate) use robots::RobotsArgs;
@@ -62,6 +64,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
+        Command::Explain(args) => explain::run(&args),
         Command::Serve(args) => on_runtime(serve::run(*args)),
         Command::Sweep(args) => on_runtime(sweep::run(*args)),
         Command::Settings(args) => settings::run(&args),

@@ -43,7 +43,7 @@ fn entries_key(name: &str) -> Vec<u8> {
 }
 
 /// Passes the stored entries to a part.
-fn load_entries(store: &dyn Store, part: &dyn Persist, name: &str) -> Result<()> {
+pub(crate) fn load_entries(store: &dyn Store, part: &dyn Persist, name: &str) -> Result<()> {
     let prefix = entries_key(name);
     let mut failed = None;
     store.scan(&prefix, &mut |key, value| {

@@ -184,6 +184,12 @@ impl Contents {
         self.contents[id as usize].whole
     }
 
+    /// The groups of a content by its whole text, and by its text without its own words if it has one.
+    pub(crate) fn groups(&self, id: ContentId) -> (u32, Option<u32>) {
+        let Content { whole, without_own, .. } = self.contents[id as usize];
+        (whole, (without_own != NONE).then_some(without_own))
+    }
+
     /// Whether two contents have the same whole text.
     pub(crate) fn is_equal(&self, one: ContentId, other: ContentId) -> bool {
         one == other || self.group(one) == self.group(other)

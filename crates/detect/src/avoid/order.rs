@@ -50,6 +50,31 @@ impl Place {
     }
 }
 
+impl Sort {
+    /// The place as a text. The days of a month and the months of a year are counted from 1, but the last of each is a 0 of the next; the
+    /// result is then a day off at most.
+    pub(crate) fn name(self, at: i64) -> String {
+        if self != Self::Date {
+            return at.to_string();
+        }
+        let (mut rest, mut parts) = (at, [0; 6]);
+        for (part, of) in parts.iter_mut().rev().zip([60, 60, 24, 31, 12]) {
+            (*part, rest) = (rest.rem_euclid(of), rest.div_euclid(of));
+        }
+        let [_, mut month, day, hours, minutes, seconds] = parts;
+        if month == 0 {
+            (month, rest) = (12, rest - 1);
+        }
+        let time = if (hours, minutes, seconds) == (0, 0, 0) {
+            String::new()
+        } else {
+            format!(" {hours:02}:{minutes:02}:{seconds:02}")
+        };
+        let day = if day == 0 { String::new() } else { format!("-{day:02}") };
+        format!("{rest:04}-{month:02}{day}{time}")
+    }
+}
+
 /// A date and time as seconds, with months of 31 days: only distances within a site count. The parts are groups of digits from the year
 /// down, such as `2024-05-01T10:15:00`.
 fn date(value: &str) -> Option<i64> {
@@ -97,5 +122,13 @@ mod tests {
         assert!(at("2017-08-19 06:05:27") < at("2017-08-19 06:05:28"));
         assert!(at("2017-08-31 23:59:59") < at("2017-09-01 00:00:00"));
         assert!(at("2016-12-31") < at("2017-01-01"));
+    }
+
+    #[test]
+    fn places_are_named_as_their_values() {
+        for value in ["17", "-3", "2024-05-01", "2017-08-19 06:05:27", "2024-12-24", "2024-05"] {
+            let place = Place::of(value);
+            assert_eq!(place.sort.name(place.at), value);
+        }
     }
 }

@@ -5,10 +5,10 @@ use std::fmt;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use statrs::distribution::{Beta, ContinuousCDF};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::estimate::Explorations;
 use super::journal::{Event, Journal};
 use super::overrides::Overrides;
 use super::page::PageText;
@@ -16,6 +16,14 @@ use super::rows::{Row, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
 use super::tie::Tie;
+
+mod explain;
+mod picture;
+mod rule;
+
+use picture::Tallies;
+pub use picture::{Picture, TemplateCounts, TemplatePicture};
+pub use rule::Rule;
 
 /// The most links that are remembered until the pages to which they lead are learnt.
 const MAX_LINKS: usize = 1_000_000;
@@ -136,29 +144,6 @@ pub struct IdleParameter {
     pub evidence: Row,
 }
 
-/// A rule by which requests were skipped.
-#[derive(Clone, Debug)]
-pub struct Rule {
-    /// The site: a host, or the name that the caller uses for it.
-    pub site: String,
-    /// The rule as text.
-    pub rule: String,
-    /// The relation of the URLs that it connects.
-    pub kinship: Kinship,
-    /// The slots that it considers irrelevant: names of parameters, and numbers of path segments (from 0, as `/0`).
-    pub dropped: Vec<String>,
-    /// The pages that tested it, with decay.
-    pub evidence: Row,
-    /// The number of requests that were skipped by it.
-    pub skipped: u64,
-    /// The number of skips that were fetched nevertheless.
-    pub explored: u64,
-    /// The number of explored skips that had new content.
-    pub lost: u64,
-    /// A URL that was skipped by it.
-    pub example: String,
-}
-
 /// An explored URL: the row by which it would have been skipped, and the share with which it was drawn.
 #[derive(Clone, Copy, Debug)]
 struct Exploration {
@@ -177,10 +162,8 @@ pub struct Totals {
     pub explored: u64,
     /// The number of explored requests with new content.
     pub lost: u64,
-    /// Sums over the explored requests that were learnt, each weighed by one over the share with which it was drawn: of the weights, of
-    /// their squares, and of the weights of those with new content.
-    #[serde(default)]
-    weights: [f64; 3],
+    #[serde(default, rename = "weights")]
+    explorations: Explorations,
 }
 
 impl Totals {
@@ -189,24 +172,7 @@ impl Totals {
     /// lost + 1/2) posterior. If the explored share falls, each exploration is weighed by one over its share, and the interval is that of
     /// the effective number (Kish 1965). `None` before any explored page was learnt.
     pub fn loss(&self) -> Option<(f64, f64)> {
-        let [all, squares, lost] = self.weights;
-        if all <= 0.0 {
-            return None;
-        }
-        let (share, effective) = (lost / all, all * all / squares);
-        let posterior = Beta::new(share * effective + 0.5, (1.0 - share) * effective + 0.5).ok()?;
-        Some((share, posterior.inverse_cdf(0.95)))
-    }
-
-    fn explored(&mut self, share: f64, is_new: bool) {
-        let weight = 1.0 / share;
-        let [all, squares, lost] = &mut self.weights;
-        *all += weight;
-        *squares += weight * weight;
-        if is_new {
-            self.lost += 1;
-            *lost += weight;
-        }
+        self.explorations.loss()
     }
 }
 
@@ -247,6 +213,7 @@ pub struct Predictor {
     /// The URLs of the pages that represent contents.
     urls: HashMap<(u64, u32), Box<str>>,
     rules: HashMap<(u64, u64), Rule>,
+    tallies: Tallies,
     /// Explored URLs in flight.
     exploring: HashMap<u64, Exploration>,
     /// By the hash of a URL that is not yet learnt, the URLs that redirected to it.
@@ -415,6 +382,7 @@ impl Predictor {
         let raw = raw_slots(url, &self.overrides);
         let (tested, row) = self.tested;
         let row = if tested == hash_of(url) { row } else { 0 };
+        self.count_not_believed(site, url, row);
         self.site(site).request_started(&raw, row);
     }
 
@@ -489,6 +457,8 @@ impl Predictor {
         // A rebuild groups pages by content again; then other pages may represent the contents.
         if is_new || number < super::site::LOG as u32 || !self.overrides.pinned.is_empty() {
             self.urls.insert((of_site, number), url.as_str().into());
+        } else {
+            self.keep_example(of_site, number, url, site);
         }
         self.record_exploration(url, is_new);
         let mut learnt = vec![url.clone()];
@@ -503,8 +473,10 @@ impl Predictor {
 
     fn record_exploration(&mut self, url: &Url, is_new: bool) {
         if let Some(Exploration { key, share }) = self.exploring.remove(&hash_of(url)) {
-            self.totals.explored(share, is_new);
+            self.totals.explorations.add(share, is_new);
+            self.totals.lost += u64::from(is_new);
             if let Some(rule) = self.rules.get_mut(&key) {
+                rule.explorations.add(share, is_new);
                 rule.lost += u64::from(is_new);
             }
         }
@@ -591,7 +563,7 @@ impl Predictor {
 
     /// The rules by which requests were skipped, the most used first.
     pub fn rules(&self) -> Vec<Rule> {
-        let mut rules: Vec<Rule> = self.rules.values().cloned().collect();
+        let mut rules: Vec<Rule> = self.rules.values().filter(|rule| rule.is_used()).cloned().collect();
         rules.sort_by(|a, b| b.skipped.cmp(&a.skipped).then_with(|| a.rule.cmp(&b.rule)));
         rules
     }
@@ -684,28 +656,8 @@ impl Predictor {
 
     fn reason(&self, site: &str, url: &Url, prediction: &Prediction) -> Reason {
         let kinship = prediction.kinship.unwrap_or(Kinship::Changed);
-        let quoted: Vec<String> = prediction
-            .dropped
-            .iter()
-            .map(|name| format!("\"{}\"", self.name(*name).escape_debug()))
-            .collect();
-        let names = quoted.join(", ");
-        let path = url.path().escape_debug();
-        let rule = match kinship {
-            Kinship::Changed if quoted.len() == 1 => format!("{names} does not matter"),
-            Kinship::Changed => format!("{names} do not matter together"),
-            Kinship::Removed => format!("{names} may be left out"),
-            Kinship::Added => format!("{names} may be added"),
-            Kinship::Moved => format!("{path} shows what another address with the same values shows"),
-            Kinship::Canonical if quoted.is_empty() => {
-                "the same but for parameters that do not matter".to_owned()
-            }
-            Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
-            Kinship::Between => format!("the pages before and after it by {names} show the same"),
-            Kinship::Named => format!("a page names it as its own address ({path})"),
-            Kinship::Pinned => format!("{names} does not matter, as was said"),
-            Kinship::Link => format!("a link at this place of its page leads to the page itself ({path})"),
-        };
+        let names: Vec<String> = prediction.dropped.iter().map(|name| self.name(*name)).collect();
+        let rule = in_words(kinship, &names, url);
         let equals = prediction.page.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
         Reason {
             probability: prediction.probability,
@@ -728,7 +680,7 @@ impl Predictor {
             return None;
         }
         let dropped = prediction.dropped.iter().map(|name| self.name(*name)).collect();
-        let rule = self.rules.entry(key).or_insert_with(|| Rule {
+        let new = Rule {
             site: site.to_owned(),
             rule: reason.rule.clone(),
             kinship: reason.kinship,
@@ -737,14 +689,23 @@ impl Predictor {
             skipped: 0,
             explored: 0,
             lost: 0,
+            fetched: 0,
             example: url.to_string(),
-        });
+            key: prediction.key,
+            explorations: Explorations::default(),
+        };
+        let rule = self.rules.entry(key).or_insert_with(|| new.clone());
         rule.evidence = prediction.row;
+        if !rule.is_used() {
+            // So far it was only tried; the example of a rule is a URL that was skipped by it.
+            *rule = Rule { fetched: rule.fetched, ..new };
+        }
         Some(rule)
     }
 
     fn count(&mut self, site: &str, url: &Url, key: (u64, u64), prediction: &Prediction, reason: &Reason) {
         self.totals.skipped += 1;
+        self.tally(site, url, false);
         if let Some(rule) = self.rule(site, url, key, prediction, reason) {
             rule.skipped += 1;
         }
@@ -758,9 +719,32 @@ impl Predictor {
         url: &Url,
         reason: &Reason,
     ) {
+        self.tally(site, url, true);
         if let Some(rule) = self.rule(site, url, key, prediction, reason) {
             rule.explored += 1;
         }
+    }
+}
+
+/// The rule of a relation that ignores the slots with these names, as text.
+fn in_words(kinship: Kinship, names: &[String], url: &Url) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.escape_debug())).collect();
+    let names = quoted.join(", ");
+    let path = url.path().escape_debug();
+    match kinship {
+        Kinship::Changed if quoted.len() == 1 => format!("{names} does not matter"),
+        Kinship::Changed => format!("{names} do not matter together"),
+        Kinship::Removed => format!("{names} may be left out"),
+        Kinship::Added => format!("{names} may be added"),
+        Kinship::Moved => format!("{path} shows what another address with the same values shows"),
+        Kinship::Canonical if quoted.is_empty() => {
+            "the same but for parameters that do not matter".to_owned()
+        }
+        Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
+        Kinship::Between => format!("the pages before and after it by {names} show the same"),
+        Kinship::Named => format!("a page names it as its own address ({path})"),
+        Kinship::Pinned => format!("{names} does not matter, as was said"),
+        Kinship::Link => format!("a link at this place of its page leads to the page itself ({path})"),
     }
 }
 

@@ -10,6 +10,10 @@ use smallvec::SmallVec;
 use super::content::SIMILAR;
 use super::shape::Mix;
 
+mod grounds;
+
+pub(crate) use grounds::{Basis, Grounds, MOST_TESTS, Sisterhood};
+
 /// The kind of keys of rows of small pages.
 const SMALL: u64 = 5;
 /// A parameter that held in so many templates, and failed in none, is left out of the strict canonical form.

@@ -19,6 +19,9 @@ use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
 mod indexes;
 mod relations;
 mod runs;
+mod view;
+
+pub(crate) use view::{Part, PartKind, Relationship, template};
 
 /// The most pages that are kept for relearning what the content of a page is.
 pub(crate) const LOG: usize = 2_000;
@@ -50,7 +53,8 @@ pub struct LinkContext {
 }
 
 /// The relation of a URL to pages that were fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kinship {
     /// A page that differs in the values of some slots was fetched.
     Changed,

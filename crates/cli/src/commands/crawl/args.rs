@@ -28,6 +28,10 @@ pub(crate) struct CrawlArgs {
 
     #[command(flatten)]
     pub(crate) index: TextIndexArgs,
+
+    /// Also writes report.html, a report for people, into the output directory.
+    #[arg(long)]
+    pub(crate) html: bool,
 }
 
 /// What is crawled, and how: the same for all commands that crawl sites.

@@ -2,6 +2,7 @@
 
 mod contents;
 mod evidence;
+mod explained;
 mod run;
 
 use huntsman_detect::avoid::Options;
