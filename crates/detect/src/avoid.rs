@@ -3,6 +3,7 @@
 mod chrome;
 mod content;
 pub mod evaluation;
+mod fold;
 mod journal;
 mod kinds;
 mod links;
@@ -16,11 +17,14 @@ mod shape;
 mod site;
 mod target;
 mod tie;
+mod totals;
+mod words;
 
 pub use journal::Damaged;
 pub use links::LinkPlaces;
 pub use overrides::Overrides;
 pub use page::PageText;
-pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule, Totals};
+pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule};
 pub use rows::Row;
 pub use site::{Kinship, LinkContext};
+pub use totals::Totals;
