@@ -214,7 +214,7 @@ fn a_restart_after_the_end_of_relearning_changes_no_answer() {
         // An old version differs in a word, or not at all.
         let paths =
             [format!("/article?id=id{n}"), format!("/article?id=id{n}&sid=s{n}"), format!("/old?id=id{n}")];
-        let texts = [text(n), text(n), text(n) + if n % 2 == 0 { "changed" } else { "" }];
+        let texts = [text(n), text(n), text(n) + if n.is_multiple_of(2) { "changed" } else { "" }];
         for (path, text) in paths.iter().zip(&texts) {
             learn_text(predictor, path, text);
         }
