@@ -5,6 +5,7 @@ mod content;
 mod estimate;
 pub mod evaluation;
 mod explanation;
+mod fold;
 mod journal;
 mod kinds;
 mod links;
@@ -18,6 +19,8 @@ mod shape;
 mod site;
 mod target;
 mod tie;
+mod totals;
+mod words;
 
 pub use explanation::{
     Evidence, ExplainedSlot, Explanation, Obstacle, Relation, SisterGroup, Sisters, TestedRange, Verdict,
@@ -28,7 +31,8 @@ pub use overrides::Overrides;
 pub use page::PageText;
 pub use predictor::{
     Attempt, Decision, IdleParameter, Options, Picture, Predictor, Reason, Rule, TemplateCounts,
-    TemplatePicture, Totals,
+    TemplatePicture,
 };
 pub use rows::Row;
 pub use site::{Kinship, LinkContext};
+pub use totals::Totals;

@@ -392,7 +392,15 @@ fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
 
 /// The site within which pages are compared: the registrable domain, or the host if there is none.
 fn site_of(url: &Url) -> String {
-    registrable_domain(url).or(url.host_str()).unwrap_or_default().to_ascii_lowercase()
+    domain_of(url).to_ascii_lowercase()
+}
+
+fn is_of_site(url: &Url, site: &str) -> bool {
+    domain_of(url).eq_ignore_ascii_case(site)
+}
+
+fn domain_of(url: &Url) -> &str {
+    registrable_domain(url).or(url.host_str()).unwrap_or_default()
 }
 
 impl std::fmt::Debug for AvoidDup {
@@ -461,14 +469,14 @@ impl SpiderMiddleware for AvoidDup {
             _ => PageText::of_page(page.url(), [(0, page.text())]),
         };
         let site: Arc<str> = site_of(page.url()).into();
-        let links =
-            LinkPlaces::of(page.anchors(), |address| page.join(address).filter(|url| site_of(url) == *site));
+        let is_here = |url: &Url| url.host_str() == page.url().host_str() || is_of_site(url, &site);
+        let links = LinkPlaces::of(page.anchors(), |address| page.join(address).filter(is_here));
         let number = {
             let mut model = self.model();
             let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };
             predictor.request_finished(&site_of(&page.request().url), &page.request().url);
             let number = predictor.learn(&site, page.url(), text);
-            if let Some(named) = page.canonical().filter(|named| site_of(named) == *site) {
+            if let Some(named) = page.canonical().filter(is_here) {
                 predictor.claim(&site, number, page.url(), &named);
             }
             for url in links.urls() {
@@ -485,13 +493,14 @@ impl SpiderMiddleware for AvoidDup {
 
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
         if let Model::Default(predictor) = &mut *self.model() {
-            let site = site_of(&request.url);
-            let learnt = page.extensions.get::<LearntPage>().filter(|learnt| *learnt.site == *site);
-            let mut links =
-                learnt.into_iter().flat_map(|learnt| learnt.links.contexts(&request.url, learnt.page));
-            predictor.discover(&site, &request.url, links.next());
-            for link in links {
-                predictor.link(&site, &request.url, link);
+            let learnt = page.extensions.get::<LearntPage>();
+            match learnt.filter(|learnt| is_of_site(&request.url, &learnt.site)) {
+                Some(LearntPage { site, page, links }) => {
+                    let mut links = links.contexts(&request.url, *page);
+                    predictor.discover(site, &request.url, links.next());
+                    links.for_each(|link| predictor.link(site, &request.url, link));
+                }
+                None => predictor.discover(&site_of(&request.url), &request.url, None),
             }
         }
         Ok(OnFollow::Keep)

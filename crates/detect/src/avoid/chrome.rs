@@ -3,8 +3,9 @@
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-use super::content::{ContentText, Texts};
+use super::fold::Fold;
 use super::page::{PageText, TextBlock};
+use super::shape::Mix;
 
 /// A common block is on this share of the pages of a signature,
 const COMMON_SHARE: f64 = 0.5;
@@ -24,10 +25,10 @@ const MIN_EQUAL: f64 = 0.85;
 /// A page with fewer words beside its chrome, of so many in all, has no other content than its chrome: a list of filters that are the same
 /// on every page, above a list that is always the same, too.
 const MIN_CONTENT: u32 = 4;
-const WHOLE_PAGE: u32 = 30;
+const WHOLE_PAGE: usize = 30;
 /// A page is compared without the words that its URL has, too, if so many others remain: with fewer, the words of the URL are the content
 /// (a search that found nothing, a page that is not there).
-const MIN_WITHOUT_OWN: usize = 12;
+const MIN_WITHOUT_OWN: u32 = 12;
 /// The same, as the largest share of such words: one word in three.
 const MAX_OWN: f64 = 0.34;
 
@@ -38,65 +39,116 @@ pub(crate) struct Chrome {
     identity: HashSet<u32>,
 }
 
+/// The number of a block of a site: of its position and its text.
+type BlockNumber = u32;
+
+/// Numbers the blocks of the pages of a site, so that chrome is learnt from arrays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockNumbers {
+    numbers: HashMap<(u32, u32), BlockNumber>,
+    /// By the number, how many pages have the block.
+    pages: Vec<u32>,
+}
+
+/// The blocks of a page as numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Outline {
+    blocks: Box<[BlockNumber]>,
+    /// The indexes of the blocks, sorted by position.
+    by_position: Box<[u16]>,
+}
+
+impl BlockNumbers {
+    /// Numbers the blocks of a page that was not seen before.
+    pub(crate) fn outline(&mut self, page: &PageText) -> Outline {
+        let mut new: SmallVec<[BlockNumber; 64]> = SmallVec::new();
+        let blocks = page.blocks.iter().map(|block| {
+            let next = self.pages.len() as BlockNumber;
+            let number = *self.numbers.entry((block.position, block.text)).or_insert(next);
+            if number == next {
+                self.pages.push(0);
+            }
+            new.push(number);
+            number
+        });
+        let blocks = blocks.collect();
+        new.sort_unstable();
+        new.dedup();
+        new.iter().for_each(|number| self.pages[*number as usize] += 1);
+        let mut by_position: Box<[u16]> = (0..page.blocks.len() as u16).collect();
+        by_position.sort_by_key(|index| page.blocks[usize::from(*index)].position);
+        Outline { blocks, by_position }
+    }
+}
+
 /// A page from which chrome is learnt.
 pub(crate) struct Sample<'a> {
     pub(crate) text: &'a PageText,
+    pub(crate) outline: &'a Outline,
     pub(crate) signature: u64,
     /// The values of its free slots.
-    pub(crate) values: Vec<(u32, u64)>,
+    pub(crate) values: SmallVec<[(u32, u64); 4]>,
 }
 
 impl Chrome {
-    pub(crate) fn learn(samples: &[Sample<'_>]) -> Self {
-        let common = common_blocks(samples);
-        let identity = identity_positions(samples, &common);
-        Self { common, identity }
+    /// Also returns by the number of each block whether it is common.
+    pub(crate) fn learn(samples: &[Sample<'_>], numbers: &BlockNumbers) -> (Self, Vec<bool>) {
+        let is_common = common_blocks(samples, &numbers.pages);
+        let identity = identity_positions(samples, &is_common);
+        let common = numbers.numbers.iter().filter(|(_, number)| is_common[**number as usize]);
+        let common = common.map(|(block, _)| *block).collect();
+        (Self { common, identity }, is_common)
     }
 
-    /// The texts of a page without chrome.
-    pub(crate) fn texts(&self, page: &PageText) -> Option<Texts> {
-        let blocks = self.content(page);
-        let words: Vec<u32> = blocks
-            .iter()
-            .flat_map(|block| &page.words[block.start as usize..][..block.words as usize])
-            .copied()
+    /// What remains of a page without chrome.
+    pub(crate) fn content<'a>(&self, page: &'a PageText) -> PageContent<'a> {
+        self.content_without(page, |_, block| self.common.contains(&(block.position, block.text)))
+    }
+
+    /// The same for a page from which chrome was learnt.
+    pub(crate) fn content_of_outline<'a>(
+        &self,
+        page: &'a PageText,
+        outline: &Outline,
+        is_common: &[bool],
+    ) -> PageContent<'a> {
+        self.content_without(page, |index, _| is_common[outline.blocks[index] as usize])
+    }
+
+    fn content_without<'a>(
+        &self,
+        page: &'a PageText,
+        is_common: impl Fn(usize, &TextBlock) -> bool,
+    ) -> PageContent<'a> {
+        let all = page.blocks.iter().enumerate();
+        let own: SmallVec<[(u32, &TextBlock); 64]> = all
+            .filter(|(index, block)| !is_common(*index, block))
+            .map(|(number, block)| (number as u32, block))
             .collect();
-        let (others, own) = page.without_own(&blocks);
-        let is_compared =
-            own > 0 && words.len() - own >= MIN_WITHOUT_OWN && own as f64 <= MAX_OWN * words.len() as f64;
-        let without_own = is_compared.then(|| ContentText::of(&others)).flatten();
-        Some(Texts { whole: ContentText::of(&words)?, without_own })
-    }
-
-    /// The blocks of a page that are not chrome.
-    fn content(&self, page: &PageText) -> Vec<TextBlock> {
-        let is_own = |block: &&TextBlock| !self.common.contains(&(block.position, block.text));
-        let own: Vec<TextBlock> = page.blocks.iter().filter(is_own).copied().collect();
         let restored = self.restored(&own);
-        let is_content = |block: &&TextBlock| {
-            !self.identity.contains(&block.position) || restored.contains(&block.position)
-        };
-        let content: Vec<TextBlock> = own.iter().filter(is_content).copied().collect();
-        let words = |blocks: &[TextBlock]| blocks.iter().map(|block| block.words).sum::<u32>();
-        if words(&content) < MIN_CONTENT && words(&page.blocks) >= WHOLE_PAGE {
-            return page.blocks.clone();
+        let is_content = |position: u32| !self.identity.contains(&position) || restored.contains(&position);
+        let mut blocks: Blocks =
+            own.iter().filter(|(_, block)| is_content(block.position)).map(|(number, _)| *number).collect();
+        let words: u32 = blocks.iter().map(|block| page.blocks[*block as usize].words()).sum();
+        if words < MIN_CONTENT && page.words.len() >= WHOLE_PAGE {
+            blocks = (0..page.blocks.len() as u32).collect();
         }
-        content
+        PageContent { page, blocks }
     }
 
     /// The positions of identity chrome that are content on this page, because little else would remain: chrome is what surrounds a content,
     /// so at least half of the words are content. The positions with most words come first: a headline stays chrome where a table does not.
-    fn restored(&self, own: &[TextBlock]) -> SmallVec<[u32; 4]> {
+    fn restored(&self, own: &[(u32, &TextBlock)]) -> SmallVec<[u32; 4]> {
         let mut restored = SmallVec::new();
         let (mut all, mut identity) = (0, 0);
         let mut positions: SmallVec<[(u32, u32); 8]> = SmallVec::new();
-        for block in own {
-            all += block.words;
+        for (_, block) in own {
+            all += block.words();
             if self.identity.contains(&block.position) {
-                identity += block.words;
+                identity += block.words();
                 match positions.iter_mut().find(|(_, position)| *position == block.position) {
-                    Some((words, _)) => *words += block.words,
-                    None => positions.push((block.words, block.position)),
+                    Some((words, _)) => *words += block.words(),
+                    None => positions.push((block.words(), block.position)),
                 }
             }
         }
@@ -112,85 +164,161 @@ impl Chrome {
     }
 }
 
-fn common_blocks(samples: &[Sample<'_>]) -> HashSet<(u32, u32)> {
-    let mut pages: HashMap<u64, u32> = HashMap::new();
-    for sample in samples {
-        *pages.entry(sample.signature).or_default() += 1;
+type Blocks = SmallVec<[u32; 64]>;
+
+/// The blocks of a page that are not chrome.
+#[derive(Debug)]
+pub(crate) struct PageContent<'a> {
+    page: &'a PageText,
+    /// Their numbers.
+    blocks: Blocks,
+}
+
+impl PageContent<'_> {
+    pub(crate) fn fold(&self) -> Fold {
+        let mut fold = Fold::default();
+        self.blocks.iter().for_each(|block| fold.append(self.page.blocks[*block as usize].fold));
+        fold
     }
-    let weight = |pages: u32| f64::from(pages).sqrt();
-    let all: f64 = pages.values().map(|pages| weight(*pages)).sum();
-    let mut on: HashMap<(u64, u32, u32), u32> = HashMap::new();
-    let mut of_page = HashSet::new();
-    for sample in samples {
-        of_page.clear();
-        for block in &sample.text.blocks {
-            if of_page.insert((block.position, block.text)) {
-                *on.entry((sample.signature, block.position, block.text)).or_default() += 1;
+
+    pub(crate) fn words(&self) -> Vec<u32> {
+        self.page.words_of(&self.blocks)
+    }
+
+    /// The words without those that the page's URL has, too; `None` if there are none, or if little else would remain.
+    pub(crate) fn fold_without_own(&self) -> Option<Fold> {
+        let mut others = self.page.without_own.iter().peekable();
+        others.peek()?;
+        let (mut fold, mut words, mut own) = (Fold::default(), 0, 0);
+        for number in &self.blocks {
+            let block = &self.page.blocks[*number as usize];
+            words += block.words();
+            while others.next_if(|other| other.block < *number).is_some() {}
+            match others.next_if(|other| other.block == *number) {
+                Some(other) => {
+                    own += other.replaced;
+                    fold.append(other.fold);
+                }
+                None => fold.append(block.fold),
+            }
+        }
+        let is_compared =
+            own > 0 && words - own >= MIN_WITHOUT_OWN && f64::from(own) <= MAX_OWN * f64::from(words);
+        is_compared.then_some(fold)
+    }
+
+    pub(crate) fn words_without_own(&self) -> Vec<u32> {
+        self.page.words_without_own(&self.blocks)
+    }
+}
+
+/// By the number of a block, whether it is on pages of all kinds. `pages` says on how many pages it is.
+fn common_blocks(samples: &[Sample<'_>], pages: &[u32]) -> Vec<bool> {
+    let mut by_signature: Vec<&Sample<'_>> = samples.iter().collect();
+    by_signature.sort_by_key(|sample| sample.signature);
+    let weight = |pages: usize| (pages as f64).sqrt();
+    // By number: the page that had it last, and on how many pages of the signature it is.
+    let mut on: Vec<(u32, u32)> = vec![(0, 0); pages.len()];
+    let mut found: Vec<(u32, f64)> = vec![(0, 0.0); pages.len()];
+    let (mut all, mut page) = (0.0, 0);
+    let mut touched: Vec<BlockNumber> = Vec::new();
+    for group in by_signature.chunk_by(|one, other| one.signature == other.signature) {
+        all += weight(group.len());
+        for sample in group {
+            page += 1;
+            for number in &sample.outline.blocks {
+                if (pages[*number as usize] as usize) < COMMON_SIGNATURES {
+                    continue;
+                }
+                let (last, count) = &mut on[*number as usize];
+                if *last != page {
+                    *last = page;
+                    *count += 1;
+                    if *count == 1 {
+                        touched.push(*number);
+                    }
+                }
+            }
+        }
+        for number in touched.drain(..) {
+            let count = std::mem::take(&mut on[number as usize].1);
+            if f64::from(count) >= COMMON_SHARE * group.len() as f64 {
+                let (signatures, sum) = &mut found[number as usize];
+                *signatures += 1;
+                *sum += weight(group.len());
             }
         }
     }
-    let mut found: HashMap<(u32, u32), (usize, f64)> = HashMap::new();
-    for ((signature, position, text), count) in on {
-        let of = pages[&signature];
-        if f64::from(count) >= COMMON_SHARE * f64::from(of) {
-            let entry = found.entry((position, text)).or_default();
-            entry.0 += 1;
-            entry.1 += weight(of);
-        }
-    }
-    let is_common = |(_, (signatures, weight)): &(_, (usize, f64))| {
-        *signatures >= COMMON_SIGNATURES && *weight >= all / 2.0
-    };
-    found.into_iter().filter(is_common).map(|(block, _)| block).collect()
+    let is_common =
+        |(signatures, weight): &(u32, f64)| *signatures as usize >= COMMON_SIGNATURES && *weight >= all / 2.0;
+    found.iter().map(is_common).collect()
 }
 
-/// The text of each position of a page as hash and number of words, without common blocks.
-fn positions(page: &PageText, common: &HashSet<(u32, u32)>) -> HashMap<u32, (u64, u32)> {
-    let mut positions: HashMap<u32, (u64, u32)> = HashMap::new();
-    for block in &page.blocks {
-        if common.contains(&(block.position, block.text)) {
+/// The text at a position of a page, without common blocks.
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    position: u32,
+    text: Mix,
+    words: u32,
+}
+
+/// The texts of a page by position, in the order of positions.
+fn passages(sample: &Sample<'_>, is_common: &[bool]) -> Vec<Passage> {
+    let mut passages: Vec<Passage> = Vec::new();
+    for index in sample.outline.by_position.iter().map(|index| usize::from(*index)) {
+        if is_common[sample.outline.blocks[index] as usize] {
             continue;
         }
-        let entry = positions.entry(block.position).or_default();
-        entry.0 = super::shape::Mix(entry.0).with(u64::from(block.text)).0;
-        entry.1 += block.words;
-    }
-    positions
-}
-
-fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> HashSet<u32> {
-    // By slot and value, the pages of different signatures.
-    let mut by_value: HashMap<(u32, u64), Vec<usize>> = HashMap::new();
-    let mut order = Vec::new();
-    for (index, sample) in samples.iter().enumerate() {
-        for value in &sample.values {
-            let pages = by_value.entry(*value).or_insert_with(|| {
-                order.push(*value);
-                Vec::new()
-            });
-            if pages.len() < 2 * PAIRS_OF_VALUE
-                && pages.iter().all(|other| samples[*other].signature != sample.signature)
-            {
-                pages.push(index);
+        let block = &sample.text.blocks[index];
+        let text = u64::from(block.text);
+        match passages.last_mut().filter(|last| last.position == block.position) {
+            Some(last) => {
+                last.text = last.text.with(text);
+                last.words += block.words();
+            }
+            None => {
+                let text = Mix(0).with(text);
+                passages.push(Passage { position: block.position, text, words: block.words() });
             }
         }
     }
-    let mut known: HashMap<usize, HashMap<u32, (u64, u32)>> = HashMap::new();
+    passages
+}
+
+fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> HashSet<u32> {
+    // By slot and value, the pages of different signatures, in the order in which the values came.
+    let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
+    let mut by_value: Vec<(u32, SmallVec<[u32; 2 * PAIRS_OF_VALUE]>)> = Vec::new();
+    for (index, sample) in samples.iter().enumerate() {
+        for value in &sample.values {
+            let number = *numbers.entry(*value).or_insert(by_value.len());
+            if number == by_value.len() {
+                by_value.push((value.0, SmallVec::new()));
+            }
+            let pages = &mut by_value[number].1;
+            let is_other = |page: &u32| samples[*page as usize].signature != sample.signature;
+            if pages.len() < 2 * PAIRS_OF_VALUE && pages.iter().all(is_other) {
+                pages.push(index as u32);
+            }
+        }
+    }
+    let mut known: Vec<Option<Vec<Passage>>> = vec![None; samples.len()];
     let mut pairs_of: HashMap<u32, usize> = HashMap::new();
     // By slot and position, the number of pairs that compare it and the number that find it equal.
     let mut compared: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
-    for value in order {
-        let pages = &by_value[&value];
+    for (slot, pages) in &by_value {
         for (pairs, pair) in pages.chunks_exact(2).enumerate() {
-            let of_slot = pairs_of.entry(value.0).or_default();
+            let of_slot = pairs_of.entry(*slot).or_default();
             if pairs == PAIRS_OF_VALUE || *of_slot == PAIRS_OF_SLOT {
                 break;
             }
             *of_slot += 1;
-            for index in pair {
-                known.entry(*index).or_insert_with(|| positions(samples[*index].text, common));
+            for index in pair.iter().map(|index| *index as usize) {
+                known[index].get_or_insert_with(|| passages(&samples[index], is_common));
             }
-            compare(value.0, &known[&pair[0]], &known[&pair[1]], &mut compared);
+            if let [Some(first), Some(second)] = [&known[pair[0] as usize], &known[pair[1] as usize]] {
+                compare(*slot, first, second, &mut compared);
+            }
         }
     }
     compared
@@ -200,30 +328,33 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
         .collect()
 }
 
-fn compare(
-    slot: u32,
-    first: &HashMap<u32, (u64, u32)>,
-    second: &HashMap<u32, (u64, u32)>,
-    compared: &mut HashMap<(u32, u32), (u32, u32)>,
-) {
+fn compare(slot: u32, first: &[Passage], second: &[Passage], compared: &mut HashMap<(u32, u32), (u32, u32)>) {
     let (mut equal, mut different) = (0, 0);
-    for (position, (text, words)) in first {
-        match second.get(position) {
-            Some((other, _)) if other == text => equal += words,
-            Some((_, others)) => different += words.max(others),
-            None => different += words,
+    let mut both: SmallVec<[(u32, bool); 64]> = SmallVec::new();
+    let mut others = second.iter().peekable();
+    for passage in first {
+        while let Some(other) = others.next_if(|other| other.position < passage.position) {
+            different += other.words;
+        }
+        match others.next_if(|other| other.position == passage.position) {
+            Some(other) => {
+                let is_equal = other.text == passage.text;
+                both.push((passage.position, is_equal));
+                match is_equal {
+                    true => equal += passage.words,
+                    false => different += passage.words.max(other.words),
+                }
+            }
+            None => different += passage.words,
         }
     }
-    different +=
-        second.iter().filter(|(at, _)| !first.contains_key(*at)).map(|(_, (_, words))| words).sum::<u32>();
+    different += others.map(|other| other.words).sum::<u32>();
     if f64::from(equal) > MAX_EQUAL * f64::from(different) {
         return;
     }
-    for (position, (text, _)) in first {
-        if let Some((other, _)) = second.get(position) {
-            let entry = compared.entry((slot, *position)).or_default();
-            entry.0 += 1;
-            entry.1 += u32::from(other == text);
-        }
+    for (position, is_equal) in both {
+        let entry = compared.entry((slot, position)).or_default();
+        entry.0 += 1;
+        entry.1 += u32::from(is_equal);
     }
 }

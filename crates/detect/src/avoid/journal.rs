@@ -6,13 +6,14 @@
 use std::io::Read;
 
 use super::content::{ContentText, Sketch, Texts};
+use super::fold::Fold;
 use super::own_words::OwnRange;
 use super::page::{PageText, TextBlock};
 use super::predictor::{Options, Predictor};
 use super::site::LinkContext;
 
 /// The format version that is written; the first byte of a batch.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 /// The oldest version that is read.
 const OLDEST: u8 = 1;
 /// zstd's own default.
@@ -117,9 +118,9 @@ impl Predictor {
 fn write(out: &mut Vec<u8>, event: &Event) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format.
+        // 2 and 3 are those of the first format, 8 is that of the second.
         Event::Learn { site, url, .. } => (7, site, url),
-        Event::LearnTexts { site, url, .. } => (8, site, url),
+        Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
         Event::Redirect { site, from, .. } => (5, site, from),
         Event::Claim { site, url, .. } => (6, site, url),
@@ -140,7 +141,7 @@ fn write(out: &mut Vec<u8>, event: &Event) {
             text.words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
             number(out, text.blocks.len());
             for block in &text.blocks {
-                for value in [block.position, block.text, block.start, block.words] {
+                for value in [block.position, block.text, block.start, block.words()] {
                     out.extend_from_slice(&value.to_le_bytes());
                 }
             }
@@ -197,41 +198,14 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
             };
             Event::Discover { site, url, link }
         }
-        2 | 7 => {
-            let mut text = PageText { words: words(rest)?, ..PageText::default() };
-            let bound = text.words.len();
-            let is_within =
-                |start: u32, words: u32| start.checked_add(words).is_some_and(|end| end as usize <= bound);
-            for _ in 0..length(rest)? {
-                let [position, hash, start, words] = [value(rest)?, value(rest)?, value(rest)?, value(rest)?];
-                if !is_within(start, words) {
-                    return None;
-                }
-                text.blocks.push(TextBlock { position, text: hash, start, words });
-            }
-            let ranges = if kind == 7 { length(rest)? } else { 0 };
-            let mut end = 0;
-            for _ in 0..ranges {
-                let range = OwnRange { start: value(rest)?, words: value(rest)? };
-                // In order and without overlap, and each within one block.
-                let is_in_block = text.blocks.iter().any(|block| {
-                    block.start <= range.start && range.start + range.words <= block.start + block.words
-                });
-                if !is_within(range.start, range.words) || range.start < end || !is_in_block {
-                    return None;
-                }
-                end = range.start + range.words;
-                text.own.push(range);
-            }
-            Event::Learn { site, url, text }
-        }
+        2 | 7 => Event::Learn { site, url, text: page_text(rest, kind == 7)? },
         3 => {
-            let whole = sketch(rest)?.map(ContentText::of_sketch);
+            let whole = sketch(rest, false)?.map(ContentText::of_sketch);
             let texts = whole.map(|whole| Texts { whole, without_own: None });
             Event::LearnTexts { site, url, texts }
         }
-        8 => {
-            let (whole, without_own) = (content(rest)?, content(rest)?);
+        8 | 9 => {
+            let (whole, without_own) = (content(rest, kind == 9)?, content(rest, kind == 9)?);
             let texts = whole.map(|whole| Texts { whole, without_own });
             Event::LearnTexts { site, url, texts }
         }
@@ -242,15 +216,47 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
     })
 }
 
-fn content(rest: &mut &[u8]) -> Option<Option<ContentText>> {
+fn page_text(rest: &mut &[u8], has_ranges: bool) -> Option<PageText> {
+    let words = words(rest)?;
+    let bound = words.len();
+    let is_within =
+        |start: u32, words: u32| start.checked_add(words).is_some_and(|end| end as usize <= bound);
+    let mut blocks: Vec<TextBlock> = Vec::new();
+    for _ in 0..length(rest)? {
+        let [position, text, start, count] = [value(rest)?, value(rest)?, value(rest)?, value(rest)?];
+        if !is_within(start, count) || blocks.last().is_some_and(|last| start < last.start + last.words()) {
+            return None;
+        }
+        let fold = Fold::of(&words[start as usize..][..count as usize]);
+        blocks.push(TextBlock { position, text, start, fold });
+    }
+    let mut own: Vec<OwnRange> = Vec::new();
+    for _ in 0..if has_ranges { length(rest)? } else { 0 } {
+        let range = OwnRange { start: value(rest)?, words: value(rest)? };
+        let end = own.last().map_or(0, |last| last.start + last.words);
+        // In order and without overlap, and each within one block.
+        let block = blocks.partition_point(|block| block.start <= range.start).checked_sub(1)?;
+        let block = &blocks[block];
+        if !is_within(range.start, range.words)
+            || range.start < end
+            || range.start + range.words > block.start + block.words()
+        {
+            return None;
+        }
+        own.push(range);
+    }
+    Some(PageText::from_parts(words, blocks, own))
+}
+
+fn content(rest: &mut &[u8], has_bands: bool) -> Option<Option<ContentText>> {
     if take(rest, 1)?[0] == 0 {
         return Some(None);
     }
     let key = u64::from_le_bytes(take(rest, 8)?.try_into().ok()?);
-    Some(Some(ContentText { key, sketch: sketch(rest)? }))
+    Some(Some(ContentText { key, sketch: sketch(rest, has_bands)? }))
 }
 
-fn sketch(rest: &mut &[u8]) -> Option<Option<Sketch>> {
+fn sketch(rest: &mut &[u8], has_bands: bool) -> Option<Option<Sketch>> {
     let hashes = words(rest)?;
     if hashes.is_empty() {
         return Some(None);
@@ -259,7 +265,7 @@ fn sketch(rest: &mut &[u8]) -> Option<Option<Sketch>> {
     for _ in 0..Sketch::NUMBERS {
         numbers.push(value(rest)?);
     }
-    Some(Some(Sketch::from_parts(hashes, &numbers)?))
+    Some(Some(Sketch::from_parts(hashes, &numbers, has_bands)?))
 }
 
 fn number(out: &mut Vec<u8>, number: usize) {

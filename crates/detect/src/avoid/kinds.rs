@@ -65,6 +65,8 @@ pub(crate) struct Kinds {
     kinds: HashMap<u64, Kind>,
     separated: HashMap<Name, SeparatorCounts>,
     pub(crate) layout: Layout,
+    /// The distinct paths, by their first segment.
+    paths: HashMap<u64, Paths>,
     /// The identifiers among the values, by hash, in the order of their discovery.
     ranks: HashMap<u64, u32>,
 }
@@ -127,8 +129,23 @@ impl Kinds {
         }
     }
 
+    /// Notes the path of a URL.
+    pub(crate) fn add_path(&mut self, raw: &[RawSlot]) {
+        let segments = raw.iter().filter(|slot| slot.name.is_segment());
+        let path: Path = segments.map(|slot| xxh3_64(slot.value.as_bytes())).collect();
+        if let Some(first) = path.first() {
+            let whole = path.iter().fold(Mix::new(100), |hash, value| hash.with(*value)).0;
+            self.paths.entry(*first).or_default().all.insert(whole, path);
+        }
+    }
+
+    /// Forgets what only [`decide_layout`](Self::decide_layout) needs.
+    pub(crate) fn forget_paths(&mut self) {
+        self.paths = HashMap::new();
+    }
+
     /// Decides again which values are split and where trees are. Returns whether anything changed; then all shapes must be computed again.
-    pub(crate) fn decide_layout(&mut self, discovered: &[Vec<RawSlot>]) -> bool {
+    pub(crate) fn decide_layout(&mut self) -> bool {
         let mut splits = HashMap::new();
         for (name, separated) in &self.separated {
             let seen = separated.seen.len() as u32;
@@ -142,7 +159,8 @@ impl Kinds {
                 splits.insert(*name, separator);
             }
         }
-        let layout = Layout { splits, trees: trees_of(discovered) };
+        let trees = self.paths.iter_mut().filter_map(|(first, paths)| Some((*first, paths.above_tree()?)));
+        let layout = Layout { splits, trees: trees.collect() };
         let is_new = layout != self.layout;
         if is_new {
             self.layout = layout;
@@ -174,39 +192,44 @@ const EXPLAINED: f64 = 0.8;
 /// The most segments of the head of a tree.
 const MAX_ABOVE: usize = 8;
 
-/// Finds where the paths of a site continue as a tree, as those of a file browser do (`/repository/blame/lib/io/file.c`): by the first
-/// segment, the number of segments before the tree.
-///
-/// A tree occurs again under each action and each revision, so its paths are combinations of a few heads and tails. It is cut where the
-/// number of distinct heads and tails is least (the shortest description of all paths), if that is much less than the number of paths.
-fn trees_of(discovered: &[Vec<RawSlot>]) -> HashMap<u64, u8> {
-    let mut groups: HashMap<u64, HashMap<u64, SmallVec<[u64; 8]>>> = HashMap::new();
-    for raw in discovered {
-        let segments = raw.iter().filter(|slot| slot.name.is_segment());
-        let path: SmallVec<[u64; 8]> = segments.map(|slot| xxh3_64(slot.value.as_bytes())).collect();
-        if let Some(first) = path.first() {
-            let whole = path.iter().fold(Mix::new(100), |hash, value| hash.with(*value)).0;
-            groups.entry(*first).or_default().insert(whole, path);
+/// The hashes of the segments of a path.
+type Path = SmallVec<[u64; 8]>;
+
+/// The distinct paths with one first segment.
+#[derive(Clone, Debug, Default)]
+struct Paths {
+    all: HashMap<u64, Path>,
+    /// The number of segments before the tree, and the number of paths by which that was decided.
+    above: Option<u8>,
+    decided: usize,
+}
+
+impl Paths {
+    /// Finds where the paths continue as a tree, as those of a file browser do (`/repository/blame/lib/io/file.c`): the number of segments
+    /// before the tree.
+    ///
+    /// A tree occurs again under each action and each revision, so its paths are combinations of a few heads and tails. It is cut where the
+    /// number of distinct heads and tails is least (the shortest description of all paths), if that is much less than the number of paths.
+    fn above_tree(&mut self) -> Option<u8> {
+        if std::mem::replace(&mut self.decided, self.all.len()) != self.all.len() {
+            self.above = self.cut();
         }
+        self.above
     }
-    let mut trees = HashMap::new();
-    for (first, paths) in groups {
-        let depths: HashSet<usize> = paths.values().map(SmallVec::len).collect();
-        if paths.len() < MIN_PATHS || depths.len() < MIN_DEPTHS {
-            continue;
+
+    fn cut(&self) -> Option<u8> {
+        let depths: HashSet<usize> = self.all.values().map(SmallVec::len).collect();
+        if self.all.len() < MIN_PATHS || depths.len() < MIN_DEPTHS {
+            return None;
         }
-        let cut = (1..=MAX_ABOVE).filter_map(|above| Some((parts(&paths, above)?, above))).min();
-        if let Some((parts, above)) = cut
-            && parts as f64 <= EXPLAINED * paths.len() as f64
-        {
-            trees.insert(first, above as u8);
-        }
+        let cuts = (1..=MAX_ABOVE).filter_map(|above| Some((parts(&self.all, above)?, above)));
+        let (parts, above) = cuts.min()?;
+        (parts as f64 <= EXPLAINED * self.all.len() as f64).then_some(above as u8)
     }
-    trees
 }
 
 /// The number of distinct heads and tails of paths that are cut there; `None` if the part below is not a tree.
-fn parts(paths: &HashMap<u64, SmallVec<[u64; 8]>>, above: usize) -> Option<usize> {
+fn parts(paths: &HashMap<u64, Path>, above: usize) -> Option<usize> {
     let (mut heads, mut tails, mut depths) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut short = 0;
     for path in paths.values() {

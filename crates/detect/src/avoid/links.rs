@@ -1,11 +1,11 @@
 //! The places at which a page links to other pages of its site.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use huntsman_html::Link;
 use smallvec::SmallVec;
 use url::Url;
 
+use super::predictor::hash_of;
 use super::site::{LINKS, LinkContext};
 
 /// The most places of links to one URL that are kept for a page.
@@ -14,16 +14,22 @@ const PLACES: usize = LINKS;
 /// The places of the links of a page, by the URL to which they lead, without fragment. A page may link to a URL several times; the first
 /// six distinct places are kept.
 #[derive(Clone, Debug, Default)]
-pub struct LinkPlaces(HashMap<Url, SmallVec<[u64; 2]>>);
+pub struct LinkPlaces(HashMap<u64, (Url, SmallVec<[u64; 2]>)>);
 
 impl LinkPlaces {
-    /// Collects links. `resolve` makes a URL of an address; it returns `None` for links that lead away from the site.
+    /// Collects links. `resolve` makes a URL of an address; it returns `None` for links that lead away from the site. It is called once for
+    /// each distinct address.
     pub fn of<'a>(links: impl Iterator<Item = Link<'a>>, resolve: impl Fn(&str) -> Option<Url>) -> Self {
-        let mut places: HashMap<Url, SmallVec<[u64; 2]>> = HashMap::new();
+        let mut places: HashMap<u64, (Url, SmallVec<[u64; 2]>)> = HashMap::new();
+        let mut resolved: HashMap<&'a str, Option<u64>> = HashMap::new();
         for link in links {
-            let Some(mut url) = resolve(link.href) else { continue };
-            url.set_fragment(None);
-            let of_url = places.entry(url).or_default();
+            let to = *resolved.entry(link.href).or_insert_with(|| {
+                let url = resolve(link.href)?;
+                let hash = hash_of(&url);
+                places.entry(hash).or_insert_with(|| (url, SmallVec::new())).0.set_fragment(None);
+                Some(hash)
+            });
+            let Some((_, of_url)) = to.and_then(|to| places.get_mut(&to)) else { continue };
             if of_url.len() < PLACES && !of_url.contains(&link.path) {
                 of_url.push(link.path);
             }
@@ -33,13 +39,13 @@ impl LinkPlaces {
 
     /// The links to a URL from the page with this number, in the order of the document.
     pub fn contexts(&self, url: &Url, page: u32) -> impl Iterator<Item = LinkContext> {
-        let places = self.0.get(url).map(SmallVec::as_slice).unwrap_or_default();
+        let places = self.0.get(&hash_of(url)).map(|(_, places)| places.as_slice()).unwrap_or_default();
         places.iter().map(move |position| LinkContext { page, position: *position })
     }
 
     /// All URLs.
     pub fn urls(&self) -> impl Iterator<Item = &Url> {
-        self.0.keys()
+        self.0.values().map(|(url, _)| url)
     }
 }
 

@@ -3,11 +3,11 @@
 //! Such words say where a page is, not what it shows: the title of an edit form, the revision in a headline. Two pages that differ in
 //! nothing else show the same.
 
-use smallvec::SmallVec;
 use url::Url;
 
 use super::overrides::Overrides;
 use super::shape::raw_slots;
+use super::words::Word;
 
 /// The least number of letters and digits of a value that is looked for; shorter ones are words of other texts too.
 const MIN_LETTERS: usize = 5;
@@ -71,14 +71,23 @@ impl OwnWords {
         }
     }
 
+    /// Whether nothing is looked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.identifiers.is_empty()
+    }
+
     /// The number of words at the beginning of these that are a value of the URL; 0 if they are not.
-    pub(crate) fn at(&self, text: &[&str]) -> usize {
-        let Some(first) = text.first() else { return 0 };
-        if has_digit(first)
+    fn at(&self, text: &[Word<'_>]) -> usize {
+        let Some(Word { text: first, has_digit }) = text.first() else { return 0 };
+        if *has_digit
             && first.len() >= IDENTIFIER
             && self.identifiers.iter().any(|own| first.contains(own.as_str()))
         {
             return 1;
+        }
+        // Most words begin with what begins no value; the others are trimmed.
+        if first.as_bytes()[0].is_ascii_alphanumeric() && self.starts & start_of(first) == 0 {
+            return 0;
         }
         let trimmed = trim(first);
         if trimmed.is_empty() || self.starts & start_of(trimmed) == 0 {
@@ -89,10 +98,10 @@ impl OwnWords {
 }
 
 /// The number of words of a text that a value is, 0 if the text does not begin with it.
-fn matching(value: &[String], text: &[&str]) -> usize {
+fn matching(value: &[String], text: &[Word<'_>]) -> usize {
     let mut rest = value;
     for (at, word) in text.iter().enumerate() {
-        for part in parts_of(word) {
+        for part in parts_of(word.text) {
             match rest.split_first() {
                 Some((own, others)) if is_equal(own, part) => rest = others,
                 _ => return 0,
@@ -130,7 +139,7 @@ fn trim(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-pub(crate) fn has_digit(word: &str) -> bool {
+fn has_digit(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
@@ -142,7 +151,7 @@ pub(crate) struct OwnRange {
 }
 
 /// The ranges of the words of a block that are values of the URL. `start` is the number of the first word.
-pub(crate) fn ranges(own: &OwnWords, words: &[&str], start: u32, found: &mut Vec<OwnRange>) {
+pub(crate) fn ranges(own: &OwnWords, words: &[Word<'_>], start: u32, found: &mut Vec<OwnRange>) {
     let mut at = 0;
     while at < words.len() {
         let length = own.at(&words[at..]);
@@ -154,15 +163,16 @@ pub(crate) fn ranges(own: &OwnWords, words: &[&str], start: u32, found: &mut Vec
 }
 
 /// The words of a block, as they are written.
-pub(crate) type Written<'a> = SmallVec<[&'a str; 32]>;
+pub(crate) type Written<'a> = Vec<Word<'a>>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::avoid::words::Words;
 
     fn found(url: &str, text: &str) -> Vec<(u32, u32)> {
         let own = OwnWords::of(&Url::parse(url).expect("a URL"));
-        let words: Vec<&str> = text.split_whitespace().collect();
+        let words: Vec<Word<'_>> = Words::of(text).collect();
         let mut found = Vec::new();
         ranges(&own, &words, 0, &mut found);
         found.into_iter().map(|range| (range.start, range.words)).collect()

@@ -4,21 +4,28 @@ use huntsman_html::Scan;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::own_words::{OwnRange, OwnWords, Written, has_digit, ranges};
+use super::fold::Fold;
+use super::own_words::{OwnRange, OwnWords, Written, ranges};
 use super::shape::Mix;
+use super::words::{Word, Words};
 
 /// The most words of a page that are read.
 const MAX_WORDS: usize = 20_000;
+/// Space for so many words is allotted at first.
+const USUAL_WORDS: usize = 1_024;
 /// The most blocks that are read.
 const MAX_BLOCKS: usize = 4_000;
 
-/// The text of a page as hashes: 4 bytes per word, 16 per block, and 8 for each place where the text repeats a value of the page's URL.
+/// The text of a page as hashes: 4 bytes per word, 24 per block, 8 for each place where the text repeats a value of the page's URL, and 32
+/// for each block with such a place.
 #[derive(Clone, Debug, Default)]
 pub struct PageText {
     pub(crate) words: Vec<u32>,
     pub(crate) blocks: Vec<TextBlock>,
     /// The places where the text repeats a value of the page's URL, in order. They do not span blocks.
     pub(crate) own: Vec<OwnRange>,
+    /// The blocks with such a place, in order.
+    pub(crate) without_own: Vec<WithoutOwn>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +35,29 @@ pub(crate) struct TextBlock {
     /// The hash of the text; in a sentence, numbers are left out.
     pub(crate) text: u32,
     pub(crate) start: u32,
-    pub(crate) words: u32,
+    /// The words.
+    pub(crate) fold: Fold,
+}
+
+/// A block in which each place that repeats a value of the URL is one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WithoutOwn {
+    /// The number of the block.
+    pub(crate) block: u32,
+    /// The number of words that are replaced.
+    pub(crate) replaced: u32,
+    pub(crate) fold: Fold,
+}
+
+impl TextBlock {
+    /// The number of words.
+    pub(crate) fn words(&self) -> u32 {
+        self.fold.words
+    }
+
+    fn range(&self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.words()) as usize
+    }
 }
 
 impl PageText {
@@ -50,67 +79,141 @@ impl PageText {
     }
 
     fn with<'a>(own: &OwnWords, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
+        let blocks = blocks.into_iter();
         let mut page = Self::default();
+        page.blocks.reserve(blocks.size_hint().0.min(MAX_BLOCKS));
+        page.words.reserve(USUAL_WORDS);
+        let mut written = Written::new();
         for (path, text) in blocks {
             if page.blocks.len() == MAX_BLOCKS || page.words.len() >= MAX_WORDS {
                 break;
             }
             let start = page.words.len();
-            let words: Written<'_> = text.split_whitespace().take(MAX_WORDS - start).collect();
-            if words.is_empty() {
+            let mut chrome = ChromeHash::default();
+            let mut fold = Fold::default();
+            written.clear();
+            for word in Words::of(text).take(MAX_WORDS - start) {
+                let hash = xxh3_64(word.text.as_bytes());
+                chrome.push(&word, hash);
+                fold.push(hash as u32);
+                page.words.push(hash as u32);
+                if !own.is_empty() {
+                    written.push(word);
+                }
+            }
+            if fold.words == 0 {
                 continue;
             }
-            page.words.extend(words.iter().map(|word| xxh3_64(word.as_bytes()) as u32));
-            ranges(own, &words, start as u32, &mut page.own);
-            let block = TextBlock {
-                position: (path ^ (path >> 32)) as u32,
-                text: text_hash(&words),
-                start: start as u32,
-                words: words.len() as u32,
-            };
+            let position = (path ^ (path >> 32)) as u32;
+            page.blocks.push(TextBlock { position, text: chrome.finish(), start: start as u32, fold });
+            let known = page.own.len();
+            ranges(own, &written, start as u32, &mut page.own);
+            page.fold_without_own(known);
+        }
+        page.words.shrink_to_fit();
+        page.blocks.shrink_to_fit();
+        page
+    }
+
+    /// Makes a page of its words, its blocks, and the places that repeat a value of the URL, each in its order.
+    pub(crate) fn from_parts(words: Vec<u32>, blocks: Vec<TextBlock>, own: Vec<OwnRange>) -> Self {
+        let mut page = Self { words, ..Self::default() };
+        let mut own = own.into_iter().peekable();
+        for block in blocks {
+            let end = block.start + block.words();
             page.blocks.push(block);
+            let known = page.own.len();
+            while let Some(range) = own.next_if(|range| range.start < end) {
+                page.own.push(range);
+            }
+            page.fold_without_own(known);
         }
         page
     }
 
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.words) + size_of_val(&*self.blocks) + size_of_val(&*self.own)
+    /// Folds the words of the last block without its places that repeat a value of the URL, which are those from this number on.
+    fn fold_without_own(&mut self, first: usize) {
+        if let (Some(block), false) = (self.blocks.last(), self.own.len() == first) {
+            let mut fold = Fold::default();
+            let replaced = each_without_own(&self.words, block, &self.own[first..], |word| fold.push(word));
+            self.without_own.push(WithoutOwn { block: self.blocks.len() as u32 - 1, replaced, fold });
+        }
     }
 
-    /// The words of these blocks, each place that repeats a value of the URL as one word, and the number of words that were replaced.
-    pub(crate) fn without_own(&self, blocks: &[TextBlock]) -> (Vec<u32>, usize) {
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+            + size_of_val(&*self.blocks)
+            + size_of_val(&*self.own)
+            + size_of_val(&*self.without_own)
+    }
+
+    /// The words of these blocks.
+    pub(crate) fn words_of(&self, blocks: &[u32]) -> Vec<u32> {
+        let blocks = blocks.iter().map(|block| &self.blocks[*block as usize]);
+        blocks.flat_map(|block| &self.words[block.range()]).copied().collect()
+    }
+
+    /// The words of these blocks, each place that repeats a value of the URL as one word.
+    pub(crate) fn words_without_own(&self, blocks: &[u32]) -> Vec<u32> {
         let mut words = Vec::new();
-        let mut replaced = 0;
-        for block in blocks {
-            let (mut at, end) = (block.start, block.start + block.words);
-            let first = self.own.partition_point(|own| own.start < at);
-            for own in self.own[first..].iter().take_while(|own| own.start < end) {
-                words.extend_from_slice(&self.words[at as usize..own.start as usize]);
-                words.push(OWN);
-                replaced += own.words as usize;
-                at = own.start + own.words;
-            }
-            words.extend_from_slice(&self.words[at as usize..end as usize]);
+        for block in blocks.iter().map(|block| &self.blocks[*block as usize]) {
+            let first = self.own.partition_point(|own| own.start < block.start);
+            each_without_own(&self.words, block, &self.own[first..], |word| words.push(word));
         }
-        (words, replaced)
+        words
     }
 }
 
 /// The word in place of a value of the URL.
 const OWN: u32 = 0;
 
+/// Passes on the words of a block, each place that repeats a value of the URL as one word; returns the number of words that were replaced.
+/// The places may be followed by those of later blocks.
+fn each_without_own(words: &[u32], block: &TextBlock, own: &[OwnRange], mut each: impl FnMut(u32)) -> u32 {
+    let (mut at, end) = (block.start, block.start + block.words());
+    let mut replaced = 0;
+    for own in own.iter().take_while(|own| own.start < end) {
+        words[at as usize..own.start as usize].iter().for_each(|word| each(*word));
+        each(OWN);
+        replaced += own.words;
+        at = own.start + own.words;
+    }
+    words[at as usize..end as usize].iter().for_each(|word| each(*word));
+    replaced
+}
+
 /// The least number of words without a digit in a sentence.
 const WORDS_OF_SENTENCE: usize = 3;
 
 /// The hash by which blocks of chrome are recognised. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is
 /// the same on each visit.
-fn text_hash(words: &[&str]) -> u32 {
-    let has_letters = |word: &&&str| !has_digit(word) && word.chars().any(char::is_alphabetic);
-    let is_sentence = words.iter().filter(has_letters).take(WORDS_OF_SENTENCE).count() == WORDS_OF_SENTENCE;
-    let hash = words.iter().fold(Mix::new(3), |hash, word| match is_sentence && has_digit(word) {
-        true => hash.with(0),
-        false => hash.with(xxh3_64(word.as_bytes())),
-    });
-    hash.0 as u32
+struct ChromeHash {
+    /// Of all words; no longer computed in a sentence.
+    all: Mix,
+    /// With one word for all with digits.
+    sentence: Mix,
+    /// The number of words with letters and without digits, up to [`WORDS_OF_SENTENCE`].
+    letters: usize,
+}
+
+impl Default for ChromeHash {
+    fn default() -> Self {
+        Self { all: Mix::new(3), sentence: Mix::new(3), letters: 0 }
+    }
+}
+
+impl ChromeHash {
+    #[inline]
+    fn push(&mut self, word: &Word<'_>, hash: u64) {
+        self.sentence = self.sentence.with(if word.has_digit { 0 } else { hash });
+        if self.letters < WORDS_OF_SENTENCE {
+            self.all = self.all.with(hash);
+            self.letters += usize::from(!word.has_digit && word.has_letter());
+        }
+    }
+
+    fn finish(self) -> u32 {
+        if self.letters == WORDS_OF_SENTENCE { self.sentence.0 as u32 } else { self.all.0 as u32 }
+    }
 }

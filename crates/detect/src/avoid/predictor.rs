@@ -3,7 +3,6 @@
 use std::fmt;
 
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -15,7 +14,9 @@ use super::page::PageText;
 use super::rows::{Row, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
+use super::target::Target;
 use super::tie::Tie;
+use super::totals::Totals;
 
 mod explain;
 mod picture;
@@ -37,6 +38,8 @@ const MAX_RULES: usize = 10_000;
 const MAX_REDIRECTS: usize = 100_000;
 /// The most requests in flight that test the same row: the others wait, because these may make it pass.
 const MAX_TESTS: usize = 2;
+/// The most requests on hold that are remembered.
+const MAX_HELD: usize = 100_000;
 /// The most redirects to one page that are remembered.
 const REDIRECTS_OF_PAGE: usize = 8;
 /// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
@@ -151,29 +154,16 @@ struct Exploration {
     share: f64,
 }
 
-/// Totals of a crawl.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
-    /// The number of pages that were learnt.
-    pub learnt: u64,
-    /// The number of requests that were skipped.
-    pub skipped: u64,
-    /// The number of requests that were fetched although they would have been skipped.
-    pub explored: u64,
-    /// The number of explored requests with new content.
-    pub lost: u64,
-    #[serde(default, rename = "weights")]
-    explorations: Explorations,
-}
-
-impl Totals {
-    /// The share of skips that would have brought new content, estimated from the explored skips, and the upper end of a 95 % interval.
-    /// Explorations are drawn at random, so the estimate is unbiased. The interval is that of Jeffreys: the Beta(lost + 1/2, explored -
-    /// lost + 1/2) posterior. If the explored share falls, each exploration is weighed by one over its share, and the interval is that of
-    /// the effective number (Kish 1965). `None` before any explored page was learnt.
-    pub fn loss(&self) -> Option<(f64, f64)> {
-        self.explorations.loss()
-    }
+/// A URL that was to be fetched.
+#[derive(Clone, Debug)]
+struct Tested {
+    /// The hash of the URL.
+    url: u64,
+    /// The row that it tests.
+    row: u64,
+    /// As the model of this version sees it.
+    target: Target,
+    version: u64,
 }
 
 /// Learns which parts of URLs do not change the content, and predicts which URLs would bring nothing new.
@@ -181,9 +171,9 @@ impl Totals {
 /// The caller defines a site: a host, or a registrable domain; nothing is shared between sites. The result depends only on the order of
 /// calls: the same calls give the same answers, and so does a [`restore`](Self::restore)d predictor.
 ///
-/// Memory: about 1.1 KB per page, and 2 to 4 KB more for the first 2,000 pages of a site, within
-/// [`learning_bytes`](Options::learning_bytes). For pages of 500 words `learn` takes some 40 us, and 0.2 ms with all rebuilds; `decide`
-/// takes some 5 us.
+/// Memory: about 1.1 KB per page, and 4 to 6 KB more for the first 2,000 pages of a site, within
+/// [`learning_bytes`](Options::learning_bytes). For pages of 250 to 700 words a [`PageText`] takes some 20 to 40 us, `learn` takes 20 to 40
+/// us, and 0.1 ms with all rebuilds; `decide` takes some 10 us.
 ///
 /// ```
 /// use huntsman_detect::avoid::{Attempt, Decision, Options, PageText, Predictor};
@@ -218,8 +208,10 @@ pub struct Predictor {
     exploring: HashMap<u64, Exploration>,
     /// By the hash of a URL that is not yet learnt, the URLs that redirected to it.
     redirects: HashMap<u64, Vec<Url>>,
-    /// The last URL that was to be fetched, and the row that it tests.
-    tested: (u64, u64),
+    /// The last URL that was to be fetched.
+    tested: Option<Tested>,
+    /// By the hashes of URLs on hold, and whether they were skipped before, the versions of their sites at which they were decided.
+    held: HashMap<(u64, bool), u64>,
     totals: Totals,
     /// The number of pages that were learnt.
     pages: u64,
@@ -260,6 +252,10 @@ impl Predictor {
             return;
         }
         links.extend(link.filter(|_| is_worth));
+        if !is_new && !self.held.is_empty() {
+            self.held.remove(&(hash, false));
+            self.held.remove(&(hash, true));
+        }
         self.journal.add(|| Event::Discover { site: site.into(), url: url.as_str().into(), link });
         if is_new {
             let raw = self.slots_of(url);
@@ -294,13 +290,19 @@ impl Predictor {
         let is_last = attempt == Attempt::Last;
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
         let is_warm = model.pages() >= self.options.warmup;
-        let raw = raw_slots(url, &self.overrides);
         let hash = hash_of(url);
+        let version = model.version();
+        if self.held.get(&(hash, is_last)) == Some(&version) {
+            return Decision::Hold;
+        }
+        self.held.remove(&(hash, is_last));
+        let raw = raw_slots(url, &self.overrides);
         let links = self.links.get(&hash).map(SmallVec::as_slice).unwrap_or_default();
         if is_last && model.is_reopened(&raw) {
             return Decision::Fetch;
         }
-        let prediction = model.predict(&raw, links);
+        let target = model.target(&raw);
+        let prediction = model.predict(&raw, &target, links);
         let Options { threshold, min_evidence, seed, .. } = self.options;
         let is_pinned = prediction.kinship == Some(Kinship::Pinned);
         if prediction.probability > threshold && (is_warm || is_pinned) {
@@ -325,32 +327,30 @@ impl Predictor {
             self.site(site).skip(&raw, prediction.key);
             return Decision::Skip(reason);
         }
-        if prediction.hold {
-            return Decision::Hold;
-        }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
         let may_wait = !is_last && prediction.probability > 0.5;
-        if may_wait && model.tests_in_flight(prediction.key) >= MAX_TESTS {
+        if prediction.hold || (may_wait && model.tests_in_flight(prediction.key) >= MAX_TESTS) {
+            if self.held.len() >= MAX_HELD {
+                self.held.clear();
+            }
+            self.held.insert((hash, is_last), version);
             return Decision::Hold;
         }
-        self.tested = (hash, prediction.key);
         let is_tested = prediction.probability > UNTESTED && prediction.row.total() >= min_evidence;
-        if may_wait && is_tested {
-            return Decision::Delay { probability: prediction.probability };
-        }
-        if is_warm
-            && !is_last
-            && let Some(distance) = model.distance(&raw)
-        {
-            return Decision::Delay { probability: nearness(distance) };
-        }
-        Decision::Fetch
+        let delay = match may_wait && is_tested {
+            true => Some(prediction.probability),
+            false if is_warm && !is_last => model.distance(&target).map(nearness),
+            false => None,
+        };
+        self.tested = Some(Tested { url: hash, row: prediction.key, version, target });
+        delay.map_or(Decision::Fetch, |probability| Decision::Delay { probability })
     }
 
     /// The current prediction for a URL, if there is one.
     pub fn explain(&self, site: &str, url: &Url) -> Option<Reason> {
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
-        let prediction = self.sites.get(site)?.predict(&raw_slots(url, &self.overrides), links);
+        let (model, raw) = (self.sites.get(site)?, raw_slots(url, &self.overrides));
+        let prediction = model.predict(&raw, &model.target(&raw), links);
         prediction.kinship?;
         Some(self.reason(site, url, &prediction))
     }
@@ -379,17 +379,26 @@ impl Predictor {
 
     /// Records that a request is in flight.
     pub fn request_started(&mut self, site: &str, url: &Url) {
-        let raw = raw_slots(url, &self.overrides);
-        let (tested, row) = self.tested;
-        let row = if tested == hash_of(url) { row } else { 0 };
+        let hash = hash_of(url);
+        let tested = self.tested.take().filter(|tested| tested.url == hash);
+        let row = tested.as_ref().map_or(0, |tested| tested.row);
         self.count_not_believed(site, url, row);
-        self.site(site).request_started(&raw, row);
+        let raw = || raw_slots(url, &self.overrides);
+        let Some(model) = self.sites.get_mut(site) else {
+            let raw = raw();
+            let model = self.site(site);
+            return model.request_started(hash, model.target(&raw), 0);
+        };
+        let target = tested.filter(|tested| tested.version == model.version()).map(|tested| tested.target);
+        let target = target.unwrap_or_else(|| model.target(&raw()));
+        model.request_started(hash, target, row);
     }
 
     /// Records that a request is no longer in flight, whatever its result.
     pub fn request_finished(&mut self, site: &str, url: &Url) {
-        let raw = raw_slots(url, &self.overrides);
-        self.site(site).request_finished(&raw);
+        if let Some(model) = self.sites.get_mut(site) {
+            model.request_finished(hash_of(url));
+        }
     }
 
     /// Learns from a page that was fetched, and returns its number on its site, for [`LinkContext`]. Beyond a million pages nothing more is
@@ -473,8 +482,7 @@ impl Predictor {
 
     fn record_exploration(&mut self, url: &Url, is_new: bool) {
         if let Some(Exploration { key, share }) = self.exploring.remove(&hash_of(url)) {
-            self.totals.explorations.add(share, is_new);
-            self.totals.lost += u64::from(is_new);
+            self.totals.add_explored(share, is_new);
             if let Some(rule) = self.rules.get_mut(&key) {
                 rule.explorations.add(share, is_new);
                 rule.lost += u64::from(is_new);
@@ -601,7 +609,13 @@ impl Predictor {
                     let links = self.links.remove(&hash_of(&url)).unwrap_or_default();
                     let raw = raw_slots(&url, &self.overrides);
                     let model = self.site(&site);
+                    // Relearning had ended then; what this version counts as its memory may be less.
+                    let freed = if model.is_frozen() { 0 } else { model.log_bytes() };
+                    if !model.is_frozen() {
+                        model.freeze();
+                    }
                     let (number, is_new) = model.learn_texts(&raw, texts, &links);
+                    self.log_bytes = self.log_bytes.saturating_sub(freed);
                     self.learnt(&site, &url, number, is_new);
                 }
             }
@@ -754,7 +768,8 @@ fn nearness(distance: u64) -> f64 {
     (0.97 - 0.03 * f64::from(distance.max(1).ilog2())).max(0.51)
 }
 
-fn hash_of(url: &Url) -> u64 {
+/// The hash of a URL without its fragment.
+pub(crate) fn hash_of(url: &Url) -> u64 {
     let text = url.as_str();
     xxh3_64(text.split_once('#').map_or(text, |(url, _)| url).as_bytes())
 }

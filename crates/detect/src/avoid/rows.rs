@@ -202,6 +202,18 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Forgets all rows; the memory is used again.
+    pub(crate) fn clear(&mut self) {
+        let Self { rows, sisters, ranges, sizes, pools, tested, mixed } = self;
+        rows.clear();
+        sisters.clear();
+        ranges.clear();
+        sizes.clear();
+        pools.clear();
+        tested.clear();
+        *mixed = [0.0; 2];
+    }
+
     fn get(&self, key: u64) -> Row {
         self.rows.get(&key).copied().unwrap_or_default()
     }

@@ -130,7 +130,7 @@ impl Mix {
 /// The slots of a URL as they are in it. The fragment is not a slot; repeated names are numbered; a blank value is a value.
 pub(crate) fn raw_slots(url: &Url, overrides: &Overrides) -> Vec<RawSlot> {
     let parts = Parts::of(url);
-    let mut slots = Vec::new();
+    let mut slots: Vec<RawSlot> = Vec::new();
     let slot = |name: Name, label: String, value: String| {
         let prior = overrides.of(name, &label);
         RawSlot { name, label, value, prior, base: name }
@@ -151,18 +151,16 @@ pub(crate) fn raw_slots(url: &Url, overrides: &Overrides) -> Vec<RawSlot> {
     if !rest.is_empty() {
         slots.push(slot(Name::segment(MAX_SEGMENTS), String::new(), rest.join("/")));
     }
-    let mut counts: HashMap<String, u32> = HashMap::new();
     let pairs = parts.pairs_at(Separator::AmpersandOrSemicolon);
     for (index, pair) in pairs.enumerate() {
         if index == MAX_PARAMETERS {
             break;
         }
         let mut label = pair.name().into_owned();
-        let count = counts.entry(label.clone()).or_default();
-        *count += 1;
         let base = Name::parameter(&label);
-        if *count > 1 {
-            label = format!("{label}#{count}");
+        let before = slots.iter().filter(|slot| slot.base == base).count();
+        if before > 0 {
+            label = format!("{label}#{}", before + 1);
         }
         let repeated = slot(Name::parameter(&label), label, pair.value().into_owned());
         slots.push(RawSlot { base, ..repeated });

@@ -4,13 +4,13 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::chrome::{Chrome, Sample};
+use super::chrome::{BlockNumbers, Chrome, Outline, Sample};
 use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
 use super::rows::{Row, Rows};
-use super::shape::{Mix, Name, RawSlot};
+use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
@@ -96,7 +96,9 @@ pub(crate) struct Prediction {
 #[derive(Clone, Debug)]
 struct LoggedPage {
     raw: Vec<RawSlot>,
+    shape: Shape,
     text: PageText,
+    outline: Outline,
     links: SmallVec<[LinkContext; LINKS]>,
     number: u32,
     /// The URLs that the page names as its own address.
@@ -135,12 +137,14 @@ struct InFlight {
 pub(crate) struct Site {
     min_evidence: f64,
     has_pins: bool,
+    version: u64,
     kinds: Kinds,
     chrome: Chrome,
     contents: Contents,
     rows: Rows,
     stores: PageIndexes,
     log: Vec<LoggedPage>,
+    block_numbers: BlockNumbers,
     /// Bytes of the texts in the log, and of the discovered URLs.
     log_bytes: usize,
     /// Whether relearning has ended; then there is no log.
@@ -166,13 +170,15 @@ pub(crate) struct Site {
 impl Site {
     /// An empty model. `has_pins` says whether any slot is pinned.
     pub(crate) fn new(min_evidence: f64, has_pins: bool) -> Self {
-        Self { min_evidence, has_pins, next_rebuild: FIRST_REBUILD, ..Self::default() }
+        let contents = Contents::for_relearning();
+        Self { min_evidence, has_pins, contents, next_rebuild: FIRST_REBUILD, ..Self::default() }
     }
 
     /// Records a URL that was found for the first time.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>) {
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
+            self.kinds.add_path(&raw);
             let shape = Target::of(&raw, &self.kinds).shape;
             self.kinds.count(&shape);
             self.kinds.rank(&shape);
@@ -186,9 +192,18 @@ impl Site {
         self.content_of.len() as u32
     }
 
+    /// The URL as the model sees it now.
+    pub(crate) fn target(&self, raw: &[RawSlot]) -> Target {
+        Target::of(raw, &self.kinds)
+    }
+
+    /// A number that changes whenever a page is learnt or a request ends, which is when predictions may change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// The prediction for a URL to which these links led.
-    pub(crate) fn predict(&self, raw: &[RawSlot], links: &[LinkContext]) -> Prediction {
-        let target = Target::of(raw, &self.kinds);
+    pub(crate) fn predict(&self, raw: &[RawSlot], target: &Target, links: &[LinkContext]) -> Prediction {
         let mut best = Prediction::default();
         if let Some((page, same)) = self.without_pinned.get(&target.key())
             && *same != whole_key(raw)
@@ -204,7 +219,7 @@ impl Site {
         if self.has_pins && self.in_flight.values().any(|other| other.target.key() == target.key()) {
             return Prediction { hold: true, ..best };
         }
-        for hypothesis in self.hypotheses(&target, links) {
+        for hypothesis in self.hypotheses(target, links) {
             let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
             if probability > best.probability {
                 best = Prediction {
@@ -219,7 +234,7 @@ impl Site {
             }
         }
         if !self.in_flight.is_empty() {
-            let (own, canonical) = (target.key(), self.canonical(&target).key);
+            let (own, canonical) = (target.key(), self.canonical(target).key);
             best.hold =
                 self.in_flight.values().map(|other| &other.target).filter(|other| other.key() != own).any(
                     |other| {
@@ -287,28 +302,34 @@ impl Site {
         !self.in_flight.is_empty()
     }
 
-    /// Records that a request for the URL is in flight, which tests the row with this key, if any.
-    pub(crate) fn request_started(&mut self, raw: &[RawSlot], row: u64) {
-        let target = Target::of(raw, &self.kinds);
-        self.in_flight.insert(whole_key(raw), InFlight { target, row });
+    /// Records that a request for the URL with this hash is in flight, which tests the row with this key, if any.
+    pub(crate) fn request_started(&mut self, url: u64, target: Target, row: u64) {
+        self.in_flight.insert(url, InFlight { target, row });
     }
 
-    /// Records that a request for the URL is no longer in flight.
-    pub(crate) fn request_finished(&mut self, raw: &[RawSlot]) {
-        self.in_flight.remove(&whole_key(raw));
+    /// Records that a request for the URL with this hash is no longer in flight.
+    pub(crate) fn request_finished(&mut self, url: u64) {
+        if self.in_flight.remove(&url).is_some() {
+            self.version += 1;
+        }
     }
 
     /// The texts of a page in the form that is kept once the log is full; `None` before that.
-    pub(crate) fn texts(&self, text: &PageText) -> Option<Option<Texts>> {
-        self.is_frozen.then(|| self.chrome.texts(text))
+    pub(crate) fn texts(&mut self, text: &PageText) -> Option<Option<Texts>> {
+        self.is_frozen.then(|| self.contents.texts(&self.chrome.content(text)))
     }
 
     /// Learns from a page that was fetched; returns its number, and whether its content is new.
     pub(crate) fn learn(&mut self, raw: Vec<RawSlot>, text: PageText, links: &[LinkContext]) -> (u32, bool) {
-        let (number, is_new) = self.learn_texts(&raw, self.chrome.texts(&text), links);
+        let texts = self.contents.texts(&self.chrome.content(&text));
+        let target = self.target(&raw);
+        let (number, is_new) = self.learn_target(&raw, &target, texts, links);
         let links = links.iter().copied().take(LINKS).collect();
         self.log_bytes += text.bytes();
-        self.log.push(LoggedPage { raw, text, links, number, names: Vec::new(), aliases: Vec::new() });
+        let outline = self.block_numbers.outline(&text);
+        let shape = target.shape;
+        let (names, aliases) = (Vec::new(), Vec::new());
+        self.log.push(LoggedPage { raw, shape, text, outline, links, number, names, aliases });
         if self.log.len() >= self.next_rebuild {
             self.rebuild();
             let growth = (self.log.len() as f64 * GROWTH) as usize;
@@ -322,6 +343,7 @@ impl Site {
 
     /// Records that a page which was learnt just now names this URL as its own.
     pub(crate) fn claim(&mut self, page: u32, page_raw: &[RawSlot], named: Vec<RawSlot>) {
+        self.version += 1;
         self.store_claim(page, page_raw, &named);
         if let Some(last) = self.log.last_mut().filter(|last| last.number == page) {
             self.log_bytes += named.iter().map(RawSlot::bytes).sum::<usize>();
@@ -353,6 +375,7 @@ impl Site {
 
     /// Records that a URL led to a page that was learnt, and so has the content of that page.
     pub(crate) fn alias(&mut self, raw: Vec<RawSlot>, page: Vec<RawSlot>, links: &[LinkContext]) {
+        self.version += 1;
         self.observe_alias(&raw, &page, links, true);
         if let Some(last) = self.log.last_mut() {
             self.log_bytes += raw.iter().chain(&page).map(RawSlot::bytes).sum::<usize>();
@@ -364,24 +387,34 @@ impl Site {
         let page = Target::of(page, &self.kinds).key();
         if let Some(content) = self.stores.exact.get(&page).copied() {
             let target = Target::of(raw, &self.kinds);
-            self.observe(&target, links, Found { content, is_new: false, apart: 0 }, is_live);
+            let hypotheses = self.hypotheses(&target, links);
+            self.observe(&target, hypotheses, Found { content, is_new: false, apart: 0 }, is_live);
         }
     }
 
     /// Bytes that [`freeze`](Self::freeze) would free.
     pub(crate) fn log_bytes(&self) -> usize {
-        self.log_bytes
+        self.log_bytes + self.contents.sketch_bytes()
     }
 
     /// Ends relearning and frees the memory for it.
     pub(crate) fn freeze(&mut self) {
+        self.version += 1;
         if !self.is_frozen && self.log.len() > FIRST_REBUILD {
             self.rebuild();
         }
         self.is_frozen = true;
         self.log = Vec::new();
+        self.block_numbers = BlockNumbers::default();
         self.log_bytes = 0;
         self.discovered = Vec::new();
+        self.kinds.forget_paths();
+        self.contents.forget_sketches();
+    }
+
+    /// Whether relearning has ended.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// Learns from a page of which only the texts are known.
@@ -391,8 +424,19 @@ impl Site {
         texts: Option<Texts>,
         links: &[LinkContext],
     ) -> (u32, bool) {
+        let target = self.target(raw);
+        self.learn_target(raw, &target, texts, links)
+    }
+
+    fn learn_target(
+        &mut self,
+        raw: &[RawSlot],
+        target: &Target,
+        texts: Option<Texts>,
+        links: &[LinkContext],
+    ) -> (u32, bool) {
+        self.version += 1;
         let number = self.pages();
-        let target = Target::of(raw, &self.kinds);
         let found = texts.map(|texts| self.contents.add(texts, number));
         self.content_of.push(found.map(|found| found.content));
         self.signature_of.push(target.signature as u32);
@@ -400,21 +444,25 @@ impl Site {
             self.without_pinned.entry(target.key()).or_insert((number, whole_key(raw)));
         }
         if let Some(found) = found {
-            self.look_for_walls(&target, found);
-            self.observe(&target, links, found, true);
+            let hypotheses = self.hypotheses(target, links);
+            if !found.is_new {
+                self.look_for_walls(&hypotheses, found);
+            }
+            self.observe(target, hypotheses, found, true);
         }
         (number, found.is_some_and(|found| found.is_new))
     }
 
     /// Detects walls: a content that comes again and again where rows with evidence say that each page has its own. Then the responses were
     /// not the pages.
-    fn look_for_walls(&mut self, target: &Target, found: Found) {
+    fn look_for_walls(&mut self, hypotheses: &[Hypothesis], found: Found) {
         let number = self.pages();
-        let is_expected = self.hypotheses(target, &[]).iter().any(|hypothesis| {
+        let mut of_urls = hypotheses.iter().filter(|hypothesis| hypothesis.kinship != Kinship::Link);
+        let is_expected = of_urls.any(|hypothesis| {
             let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
             probability > 0.2 || row.total() < self.min_evidence
         });
-        if is_expected || found.is_new {
+        if is_expected {
             return;
         }
         let content = self.contents.group(found.content);
@@ -431,12 +479,13 @@ impl Site {
         }
     }
 
-    fn observe(&mut self, target: &Target, links: &[LinkContext], found: Found, is_live: bool) {
+    /// Learns from the relations of a page to earlier ones whether they hold, and stores the page.
+    fn observe(&mut self, target: &Target, hypotheses: Vec<Hypothesis>, found: Found, is_live: bool) {
         let content = found.content;
         if self.is_wall(content) {
             return;
         }
-        for hypothesis in self.hypotheses(target, links) {
+        for hypothesis in hypotheses {
             let is_dup = hypothesis.holds(content, &self.contents);
             self.rows.observe(&hypothesis.rows, is_dup);
             if is_dup {
@@ -470,15 +519,19 @@ impl Site {
 
     /// Relearns from the log: the kinds of slots, chrome, contents, and rows.
     fn rebuild(&mut self) {
-        if self.kinds.decide_layout(&self.discovered) {
+        if self.kinds.decide_layout() {
             for raw in &self.discovered {
                 let shape = Target::of(raw, &self.kinds).shape;
                 self.kinds.count(&shape);
                 self.kinds.rank(&shape);
             }
+            for page in &mut self.log {
+                page.shape = shape(&page.raw, &self.kinds.layout);
+            }
         }
         self.kinds.decide();
-        let targets: Vec<Target> = self.log.iter().map(|page| Target::of(&page.raw, &self.kinds)).collect();
+        let target = |page: &LoggedPage| Target::of_shape(page.shape.clone(), &self.kinds);
+        let targets: Vec<Target> = self.log.iter().map(target).collect();
         let is_identity = |kind: Kind| match kind {
             Kind::Const => false,
             Kind::Enum(values) => values >= IDENTITY_VALUES,
@@ -491,13 +544,15 @@ impl Site {
             .map(|(page, target)| {
                 let values = target.slots().filter(|(_, kind)| is_identity(*kind));
                 let values = values.map(|(slot, _)| (slot.name.0, slot.value)).collect();
-                Sample { text: &page.text, signature: target.signature, values }
+                let LoggedPage { text, outline, .. } = page;
+                Sample { text, outline, signature: target.signature, values }
             })
             .collect();
-        self.chrome = Chrome::learn(&samples);
-        self.contents = Contents::default();
-        self.rows = Rows::default();
-        self.stores = PageIndexes::default();
+        let (chrome, is_common) = Chrome::learn(&samples, &self.block_numbers);
+        self.chrome = chrome;
+        self.contents.begin_relearning();
+        self.rows.clear();
+        self.stores.clear();
         self.walls.clear();
         self.unexpected = UnexpectedContent::default();
         let log = std::mem::take(&mut self.log);
@@ -506,14 +561,17 @@ impl Site {
         }
         let mut found = Vec::with_capacity(log.len());
         for page in &log {
-            let texts = self.chrome.texts(&page.text);
+            let texts =
+                self.contents.texts(&self.chrome.content_of_outline(&page.text, &page.outline, &is_common));
             let content = texts.map(|texts| self.contents.add(texts, page.number));
             self.content_of[page.number as usize] = content.map(|found| found.content);
             found.push(content);
         }
+        self.contents.end_relearning();
         for ((page, target), found) in log.iter().zip(&targets).zip(found) {
             if let Some(found) = found {
-                self.observe(target, &page.links, found, false);
+                let hypotheses = self.hypotheses(target, &page.links);
+                self.observe(target, hypotheses, found, false);
             }
             for named in &page.names {
                 self.store_claim(page.number, &page.raw, named);

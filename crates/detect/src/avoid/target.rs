@@ -36,7 +36,11 @@ impl Target {
     pub(crate) const REMOVED_KIND: u64 = REMOVED;
 
     pub(crate) fn of(raw: &[RawSlot], kinds: &Kinds) -> Self {
-        let mut shape = shape(raw, &kinds.layout);
+        Self::of_shape(shape(raw, &kinds.layout), kinds)
+    }
+
+    /// Makes a target of a shape by the layout of these kinds.
+    pub(crate) fn of_shape(mut shape: Shape, kinds: &Kinds) -> Self {
         kinds.place(&mut shape);
         let kinds = kinds.kinds_of(&shape);
         let mut signature = Mix::new(SIGNATURE).with(shape.template);
@@ -58,21 +62,22 @@ impl Target {
         self.shape.slots.iter().zip(self.kinds.iter().copied())
     }
 
-    /// The sets of slots that may change without changing the content, by growing size. Each comes with the key of all URLs that are equal
-    /// outside of it.
-    pub(crate) fn changed_keys(&self) -> impl Iterator<Item = (u16, u64)> {
+    /// The sets of slots that may change without changing the content, by growing size.
+    pub(crate) fn changed_sets(&self) -> impl Iterator<Item = u16> + use<> {
         let slots = self.slots().take(MAX_SLOTS).enumerate();
         let free =
             slots.filter(|(_, (slot, kind))| *kind != Kind::Const && slot.prior != PriorKnowledge::Forbidden);
         let droppable: SmallVec<[usize; 8]> = free.map(|(index, _)| index).take(MAX_DROPPABLE).collect();
-        drop_sets(droppable.len()).iter().map(move |set| {
-            let set = spread(*set, &droppable);
-            let mut key = Mix::new(CHANGED_KEY).with(self.shape.template).with(u64::from(set));
-            for (index, slot) in self.shape.slots.iter().enumerate() {
-                key = if has(set, index) { key.with(u64::from(slot.name.0)) } else { key.with(slot.value) };
-            }
-            (set, key.0)
-        })
+        drop_sets(droppable.len()).iter().map(move |set| spread(*set, &droppable))
+    }
+
+    /// The key of all URLs that are equal outside of a set of slots.
+    pub(crate) fn changed_key(&self, set: u16) -> u64 {
+        let mut key = Mix::new(CHANGED_KEY).with(self.shape.template).with(u64::from(set));
+        for (index, slot) in self.shape.slots.iter().enumerate() {
+            key = if has(set, index) { key.with(u64::from(slot.name.0)) } else { key.with(slot.value) };
+        }
+        key.0
     }
 
     /// The sets of slots without which the URL may have been fetched: some parameters, or one segment.
@@ -113,22 +118,19 @@ impl Target {
     /// be learnt 25 times.
     fn rows(&self, kind: u64, set: u16, by_value: impl Fn(usize) -> bool) -> RowKeys {
         let slots = &self.shape.slots;
-        let kind = Mix::new(kind);
-        let mut template = kind.with(self.shape.template);
-        let mut names = kind.with(u64::from(set.count_ones()));
-        for (index, slot) in slots.iter().enumerate() {
-            if has(set, index) {
-                template = template.with(u64::from(slot.name.0));
-                names = names.with(u64::from(slot.name.0));
-            }
-        }
+        let (names, template) = self.group_keys(Mix::new(kind), set);
         let is_choice = |index: &usize| !has(set, *index) && self.kinds[*index].is_enum();
         let choices: SmallVec<[usize; 8]> = (0..slots.len()).filter(is_choice).collect();
         let mut own = template.with(1);
         let is_tracking =
             (0..slots.len()).all(|index| !has(set, index) || slots[index].prior == PriorKnowledge::Tracking);
-        let mut keys =
-            RowKeys { kind: kind.0, names: names.0, template: template.0, is_tracking, ..RowKeys::default() };
+        let mut keys = RowKeys {
+            kind: Mix::new(kind).0,
+            names: names.0,
+            template: template.0,
+            is_tracking,
+            ..RowKeys::default()
+        };
         for index in &choices {
             let slot = slots[*index];
             own = own.with(u64::from(slot.name.0)).with(slot.value);
@@ -147,6 +149,29 @@ impl Target {
             }
         }
         keys
+    }
+
+    /// The keys of the groups of all rows with these dropped slots, and of those of the template.
+    fn group_keys(&self, kind: Mix, set: u16) -> (Mix, Mix) {
+        let mut template = kind.with(self.shape.template);
+        let mut names = kind.with(u64::from(set.count_ones()));
+        for (_, slot) in self.shape.slots.iter().enumerate().filter(|(index, _)| has(set, *index)) {
+            template = template.with(u64::from(slot.name.0));
+            names = names.with(u64::from(slot.name.0));
+        }
+        (names, template)
+    }
+
+    /// Those of [`removed_rows`](Self::removed_rows) that all values share: of the names, of the template, and of the kept choices.
+    pub(crate) fn removed_keys(&self, set: u16) -> (u64, u64, u64) {
+        let (names, template) = self.group_keys(Mix::new(REMOVED), set);
+        let mut own = template.with(1);
+        for (index, (slot, kind)) in self.slots().enumerate() {
+            if kind.is_enum() && !has(set, index) {
+                own = own.with(u64::from(slot.name.0)).with(slot.value);
+            }
+        }
+        (names.0, template.0, own.0)
     }
 
     /// The key of the row for one dropped value, which is more specific than the row of all choices.

@@ -91,7 +91,8 @@ impl Predictor {
         }
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
         let Some(model) = self.sites.get(site) else { return };
-        let prediction = model.predict(&raw_slots(url, &self.overrides), links);
+        let raw = raw_slots(url, &self.overrides);
+        let prediction = model.predict(&raw, &model.target(&raw), links);
         if prediction.key == row && prediction.kinship.is_some() {
             let reason = self.reason(site, url, &prediction);
             if let Some(rule) = self.rule(site, url, key, &prediction, &reason) {

@@ -33,9 +33,9 @@ pub(super) struct DroppedSlots {
 
 impl DroppedSlots {
     pub(super) fn of(target: &Target, set: u16) -> Self {
-        let rows = target.removed_rows(set);
+        let (names, template, own) = target.removed_keys(set);
         let name = target.parameter(set).map_or(Name(0), |slot| slot.name);
-        Self { names: rows.names, template: rows.template, own: rows.own, name }
+        Self { names, template, own, name }
     }
 
     /// The slot with this value, if it is a single parameter.
@@ -81,6 +81,11 @@ pub(super) struct ContentIndex {
 const LIST: u32 = 1 << 31;
 
 impl ContentIndex {
+    fn clear(&mut self) {
+        self.by_key.clear();
+        self.lists.clear();
+    }
+
     pub(super) fn get(&self, key: u64) -> &[ContentId] {
         match self.by_key.get(&key) {
             None => &[],
@@ -141,9 +146,26 @@ pub(super) struct PageIndexes {
 }
 
 impl PageIndexes {
+    /// Forgets all pages; the memory is used again.
+    pub(super) fn clear(&mut self) {
+        let Self { changed, runs, exact, longer, droppings, number_of_dropping, .. } = self;
+        changed.clear();
+        runs.clear();
+        exact.clear();
+        longer.clear();
+        droppings.clear();
+        number_of_dropping.clear();
+        let Self { by_free_values, canonical, strict, named, .. } = self;
+        by_free_values.clear();
+        canonical.clear();
+        strict.clear();
+        named.clear();
+    }
+
     /// Adds a page. `canonical` is the key of its URL without the parameters that do not matter, and `strict` that without those that never did.
     pub(super) fn store(&mut self, target: &Target, canonical: u64, strict: u64, content: ContentId) {
-        for (set, key) in target.changed_keys() {
+        for set in target.changed_sets() {
+            let key = target.changed_key(set);
             self.changed.remember(key, content);
             if let Some(slot) = target.ordered(set) {
                 self.runs.add(run_key(key, slot), slot.place.at, content);

@@ -7,7 +7,7 @@ use super::{Kinship, LinkContext, Site};
 use crate::avoid::content::{ContentId, Contents};
 use crate::avoid::overrides::PriorKnowledge;
 use crate::avoid::rows::RowKeys;
-use crate::avoid::shape::{Mix, Name, RawSlot, Slot, normal_form};
+use crate::avoid::shape::{Mix, Name, Slot, normal_form};
 use crate::avoid::target::{Target, has};
 
 /// The kinds of keys of rows; keys of different kinds must not be equal.
@@ -70,9 +70,15 @@ impl Site {
             slots.filter(|(index, _)| has(set, *index)).map(|(_, slot)| slot.name).collect()
         };
         let mut matched: SmallVec<[u16; 8]> = SmallVec::new();
-        for (set, key) in target.changed_keys() {
-            found.extend(self.between(target, set, key));
-            if matched.iter().any(|smaller| smaller & set == *smaller) {
+        for set in target.changed_sets() {
+            let is_minimal = matched.iter().all(|smaller| smaller & set != *smaller);
+            let ordered = target.ordered(set);
+            if !is_minimal && ordered.is_none() {
+                continue;
+            }
+            let key = target.changed_key(set);
+            found.extend(ordered.and_then(|slot| self.between(slot, key)));
+            if !is_minimal {
                 continue;
             }
             let contents = self.stores.changed.get(key);
@@ -186,8 +192,7 @@ impl Site {
     }
 
     /// The relation to the pages with a lower and a higher value of a slot, if both show the same.
-    fn between(&self, target: &Target, set: u16, key: u64) -> Option<Hypothesis> {
-        let slot = target.ordered(set)?;
+    fn between(&self, slot: &Slot, key: u64) -> Option<Hypothesis> {
         let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
         let (below, above, length) = around.between?;
         if !self.contents.is_equal(below, above) {
@@ -208,16 +213,16 @@ impl Site {
     }
 
     /// The distance of a URL to the nearest known one that differs in an ordered value only, where such URLs show the same often enough.
-    pub(crate) fn distance(&self, raw: &[RawSlot]) -> Option<u64> {
-        let target = Target::of(raw, &self.kinds);
-        let of_set = |(set, key): (u16, u64)| {
+    pub(crate) fn distance(&self, target: &Target) -> Option<u64> {
+        let of_set = |set: u16| {
             let slot = target.ordered(set)?;
+            let key = target.changed_key(set);
             let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
             let row = self.rows.of_template(&target.changed_rows(set));
             let are_runs = row.total() >= TESTS_OF_RUNS && f64::from(row.dup) >= COPIES_OF_RUNS * row.total();
             are_runs.then_some(around.nearest)
         };
-        target.changed_keys().filter_map(of_set).min()
+        target.changed_sets().filter_map(of_set).min()
     }
 
     /// The URL without the parameters that never mattered in any template where that was tested.

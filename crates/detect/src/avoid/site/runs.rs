@@ -25,6 +25,10 @@ pub(super) struct Surroundings {
 }
 
 impl Runs {
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     pub(super) fn add(&mut self, key: u64, at: i64, content: ContentId) {
         let run = self.0.entry(key).or_default();
         match run.binary_search_by_key(&at, |(place, _)| *place) {

@@ -91,7 +91,8 @@ impl Site {
 
     /// The distance between the neighbours of the value of a slot.
     fn gap(&self, target: &Target, name: Option<Name>) -> Option<u64> {
-        target.changed_keys().find_map(|(set, key)| {
+        target.changed_sets().find_map(|set| {
+            let key = target.changed_key(set);
             let slot = target.ordered(set).filter(|slot| Some(slot.name) == name)?;
             let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
             around.between.map(|(_, _, length)| length)

@@ -1,0 +1,100 @@
+//! A hash of words in their order that is made of the hashes of parts, wherever the parts begin and end.
+
+/// The field in which is calculated: the numbers modulo the Mersenne prime 2^61 - 1, in which a product is reduced by shifts.
+const PRIME: u64 = (1 << 61) - 1;
+/// Any number of the field will do; keys are stored, so this must not change.
+const BASE: u64 = 0x18FA_C532_1072_DCB7;
+
+/// The powers of the base for parts of few words, which most are.
+const POWERS: [u64; 64] = {
+    let mut powers = [1; 64];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = times(powers[at - 1], BASE);
+        at += 1;
+    }
+    powers
+};
+
+/// The hash of some words: a polynomial of which they are the coefficients (Karp and Rabin 1987).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fold {
+    value: u64,
+    /// The number of words.
+    pub(crate) words: u32,
+}
+
+impl Fold {
+    /// Adds a word at the end.
+    #[inline]
+    pub(crate) fn push(&mut self, word: u32) {
+        self.value = reduced(times(self.value, BASE) + u64::from(word) + 1);
+        self.words += 1;
+    }
+
+    pub(crate) fn of(words: &[u32]) -> Self {
+        let mut fold = Self::default();
+        words.iter().for_each(|word| fold.push(*word));
+        fold
+    }
+
+    /// Adds all words of a part at the end.
+    #[inline]
+    pub(crate) fn append(&mut self, part: Self) {
+        self.value = reduced(times(self.value, power(part.words)) + part.value);
+        self.words += part.words;
+    }
+
+    /// The value, without the number of words.
+    pub(crate) fn value(self) -> u64 {
+        self.value
+    }
+}
+
+fn power(words: u32) -> u64 {
+    if let Some(power) = POWERS.get(words as usize) {
+        return *power;
+    }
+    let (mut power, mut square, mut rest) = (1, BASE, words);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            power = times(power, square);
+        }
+        square = times(square, square);
+        rest >>= 1;
+    }
+    power
+}
+
+#[inline]
+const fn times(one: u64, other: u64) -> u64 {
+    let product = one as u128 * other as u128;
+    reduced((product as u64 & PRIME) + (product >> 61) as u64)
+}
+
+/// For numbers of less than twice the prime.
+#[inline]
+const fn reduced(sum: u64) -> u64 {
+    if sum >= PRIME { sum - PRIME } else { sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_make_the_whole_wherever_they_begin() {
+        let words: Vec<u32> = (0..500u32).map(|word| word.wrapping_mul(0x9E37_79B9)).collect();
+        let whole = Fold::of(&words);
+        for cut in [0, 1, 63, 64, 65, 200, 499, 500] {
+            let mut parts = Fold::of(&words[..cut]);
+            parts.append(Fold::of(&words[cut..]));
+            assert_eq!(parts, whole, "{cut}");
+        }
+        let mut swapped = Fold::of(&words[200..]);
+        swapped.append(Fold::of(&words[..200]));
+        assert_ne!(swapped, whole, "the order matters");
+        assert_ne!(Fold::of(&[0, 7]).value(), Fold::of(&[7]).value(), "a word that is 0 counts");
+        assert_eq!(Fold::of(&[u32::MAX; 100]).words, 100);
+    }
+}
