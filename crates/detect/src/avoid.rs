@@ -16,11 +16,13 @@ mod shape;
 mod site;
 mod target;
 mod tie;
+mod totals;
 
 pub use journal::Damaged;
 pub use links::LinkPlaces;
 pub use overrides::Overrides;
 pub use page::PageText;
-pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule, Totals};
+pub use predictor::{Attempt, Decision, IdleParameter, Options, Predictor, Reason, Rule};
 pub use rows::Row;
 pub use site::{Kinship, LinkContext};
+pub use totals::Totals;

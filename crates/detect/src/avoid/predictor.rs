@@ -3,9 +3,7 @@
 use std::fmt;
 
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use statrs::distribution::{Beta, ContinuousCDF};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -16,6 +14,7 @@ use super::rows::{Row, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
 use super::tie::Tie;
+use super::totals::Totals;
 
 /// The most links that are remembered until the pages to which they lead are learnt.
 const MAX_LINKS: usize = 1_000_000;
@@ -110,7 +109,7 @@ pub enum Attempt {
 pub enum Decision {
     /// Fetch it.
     Fetch,
-    /// Fetch it, although its content is probably known, to test the prediction.
+    /// Fetch it, although its content is probably known: to test the prediction, or because copies of its kind led to new content.
     Explore(Reason),
     /// Ask again after the other requests: its content may be known, and more evidence will come.
     Delay {
@@ -164,50 +163,6 @@ pub struct Rule {
 struct Exploration {
     key: (u64, u64),
     share: f64,
-}
-
-/// Totals of a crawl.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
-    /// The number of pages that were learnt.
-    pub learnt: u64,
-    /// The number of requests that were skipped.
-    pub skipped: u64,
-    /// The number of requests that were fetched although they would have been skipped.
-    pub explored: u64,
-    /// The number of explored requests with new content.
-    pub lost: u64,
-    /// Sums over the explored requests that were learnt, each weighed by one over the share with which it was drawn: of the weights, of
-    /// their squares, and of the weights of those with new content.
-    #[serde(default)]
-    weights: [f64; 3],
-}
-
-impl Totals {
-    /// The share of skips that would have brought new content, estimated from the explored skips, and the upper end of a 95 % interval.
-    /// Explorations are drawn at random, so the estimate is unbiased. The interval is that of Jeffreys: the Beta(lost + 1/2, explored -
-    /// lost + 1/2) posterior. If the explored share falls, each exploration is weighed by one over its share, and the interval is that of
-    /// the effective number (Kish 1965). `None` before any explored page was learnt.
-    pub fn loss(&self) -> Option<(f64, f64)> {
-        let [all, squares, lost] = self.weights;
-        if all <= 0.0 {
-            return None;
-        }
-        let (share, effective) = (lost / all, all * all / squares);
-        let posterior = Beta::new(share * effective + 0.5, (1.0 - share) * effective + 0.5).ok()?;
-        Some((share, posterior.inverse_cdf(0.95)))
-    }
-
-    fn explored(&mut self, share: f64, is_new: bool) {
-        let weight = 1.0 / share;
-        let [all, squares, lost] = &mut self.weights;
-        *all += weight;
-        *squares += weight * weight;
-        if is_new {
-            self.lost += 1;
-            *lost += weight;
-        }
-    }
 }
 
 /// Learns which parts of URLs do not change the content, and predicts which URLs would bring nothing new.
@@ -290,10 +245,16 @@ impl Predictor {
         let is_worth =
             link.is_some_and(|link| links.len() < LINKS && links.iter().all(|known| *known != link));
         if !is_new && !is_worth {
+            if let Some(link) = link {
+                self.link_known(site, url, link);
+            }
             return;
         }
         links.extend(link.filter(|_| is_worth));
         self.journal.add(|| Event::Discover { site: site.into(), url: url.as_str().into(), link });
+        if let Some(link) = link {
+            self.site(site).find(hash, link.page);
+        }
         if is_new {
             let raw = self.slots_of(url);
             let model = self.site(site);
@@ -307,11 +268,21 @@ impl Predictor {
         }
     }
 
-    /// Records another link to a URL that was found before; the position of the link may be evidence. Does nothing if the predictor remembers no
-    /// links to this URL, for example because its page was learnt already.
+    /// Records another link to a URL that was found before: its position may be evidence, and a URL to which several pages link is not lost with one
+    /// of them. Does nothing if the URL was never found.
     pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
         if self.links.contains_key(&hash_of(url)) {
             self.discover(site, url, Some(link));
+        } else {
+            self.link_known(site, url, link);
+        }
+    }
+
+    /// Records a link to a URL that was learnt, or of which the places of links are known.
+    fn link_known(&mut self, site: &str, url: &Url, link: LinkContext) {
+        if self.sites.get_mut(site).is_some_and(|model| model.link(hash_of(url), link.page)) {
+            let page = link.page;
+            self.journal.add(|| Event::Link { site: site.into(), url: url.as_str().into(), page });
         }
     }
 
@@ -339,6 +310,11 @@ impl Predictor {
         if prediction.probability > threshold && (is_warm || is_pinned) {
             let reason = self.reason(site, url, &prediction);
             let key = (xxh3_64(site.as_bytes()), prediction.key);
+            if is_last && !is_pinned && model.share_of_leads(prediction.key) > 1.0 - threshold {
+                self.totals.explored += 1;
+                self.count_explored(key, &prediction, site, url, &reason);
+                return Decision::Explore(reason);
+            }
             if is_last || is_pinned {
                 self.count(site, url, key, &prediction, &reason);
                 return Decision::Drop(reason);
@@ -491,10 +467,16 @@ impl Predictor {
             self.urls.insert((of_site, number), url.as_str().into());
         }
         self.record_exploration(url, is_new);
+        if is_new {
+            self.site(site).has_new_content(hash_of(url));
+        }
         let mut learnt = vec![url.clone()];
         while let Some(to) = learnt.pop() {
             for from in self.redirects.remove(&hash_of(&to)).unwrap_or_default() {
                 self.record_exploration(&from, is_new);
+                if is_new {
+                    self.site(site).has_new_content(hash_of(&from));
+                }
                 self.alias(site, &from, &to);
                 learnt.push(from);
             }
@@ -503,7 +485,7 @@ impl Predictor {
 
     fn record_exploration(&mut self, url: &Url, is_new: bool) {
         if let Some(Exploration { key, share }) = self.exploring.remove(&hash_of(url)) {
-            self.totals.explored(share, is_new);
+            self.totals.add_exploration(share, is_new);
             if let Some(rule) = self.rules.get_mut(&key) {
                 rule.lost += u64::from(is_new);
             }
@@ -617,6 +599,11 @@ impl Predictor {
             Event::Discover { site, url, link } => {
                 if let Ok(url) = Url::parse(&url) {
                     self.discover(&site, &url, link);
+                }
+            }
+            Event::Link { site, url, page } => {
+                if let Ok(url) = Url::parse(&url) {
+                    self.site(&site).link(hash_of(&url), page);
                 }
             }
             Event::Learn { site, url, text } => {

@@ -14,9 +14,11 @@ use super::shape::{Mix, Name, RawSlot};
 use super::target::Target;
 use super::tie::Tie;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
+use leads::Leads;
 use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
 
 mod indexes;
+mod leads;
 mod relations;
 mod runs;
 
@@ -136,6 +138,7 @@ pub(crate) struct Site {
     contents: Contents,
     rows: Rows,
     stores: PageIndexes,
+    leads: Leads,
     log: Vec<LoggedPage>,
     /// Bytes of the texts in the log, and of the discovered URLs.
     log_bytes: usize,
@@ -274,6 +277,26 @@ impl Site {
         }
     }
 
+    /// Records that a page links to a URL with this hash, which is remembered from now on.
+    pub(crate) fn find(&mut self, url: u64, page: u32) {
+        self.leads.find(url, page);
+    }
+
+    /// Records that a page links to a URL with this hash, if it is remembered; returns whether that changes anything.
+    pub(crate) fn link(&mut self, url: u64, page: u32) -> bool {
+        self.leads.link(url, page)
+    }
+
+    /// Records that the page of the URL with this hash had new content.
+    pub(crate) fn has_new_content(&mut self, url: u64) {
+        self.leads.has_new_content(url);
+    }
+
+    /// The share of the copies by this row that alone led to new content.
+    pub(crate) fn share_of_leads(&self, row: u64) -> f64 {
+        self.leads.share(row)
+    }
+
     /// Whether a URL was skipped by a row that the next page to test it contradicted.
     pub(crate) fn is_reopened(&self, raw: &[RawSlot]) -> bool {
         !self.reopened.is_empty() && self.reopened.contains(&whole_key(raw))
@@ -360,7 +383,7 @@ impl Site {
         let page = Target::of(page, &self.kinds).key();
         if let Some(content) = self.stores.exact.get(&page).copied() {
             let target = Target::of(raw, &self.kinds);
-            self.observe(&target, links, Found { content, is_new: false, apart: 0 }, is_live);
+            self.observe(&target, links, Found { content, is_new: false, apart: 0 }, None, is_live);
         }
     }
 
@@ -397,7 +420,7 @@ impl Site {
         }
         if let Some(found) = found {
             self.look_for_walls(&target, found);
-            self.observe(&target, links, found, true);
+            self.observe(&target, links, found, Some(number), true);
         }
         (number, found.is_some_and(|found| found.is_new))
     }
@@ -427,7 +450,14 @@ impl Site {
         }
     }
 
-    fn observe(&mut self, target: &Target, links: &[LinkContext], found: Found, is_live: bool) {
+    fn observe(
+        &mut self,
+        target: &Target,
+        links: &[LinkContext],
+        found: Found,
+        page: Option<u32>,
+        is_live: bool,
+    ) {
         let content = found.content;
         if self.is_wall(content) {
             return;
@@ -437,6 +467,9 @@ impl Site {
             self.rows.observe(&hypothesis.rows, is_dup);
             if is_dup {
                 self.rows.extend_range(hypothesis.row, hypothesis.size, found.apart);
+                if let Some(page) = page {
+                    self.leads.is_copy(page, hypothesis.rows.own);
+                }
             }
             if let Some(slot) = hypothesis.parameter {
                 let (parameter, value) = parameter_rows(&slot);
@@ -493,6 +526,7 @@ impl Site {
         self.chrome = Chrome::learn(&samples);
         self.contents = Contents::default();
         self.rows = Rows::default();
+        self.leads.forget_rows();
         self.stores = PageIndexes::default();
         self.walls.clear();
         self.unexpected = UnexpectedContent::default();
@@ -509,7 +543,7 @@ impl Site {
         }
         for ((page, target), found) in log.iter().zip(&targets).zip(found) {
             if let Some(found) = found {
-                self.observe(target, &page.links, found, false);
+                self.observe(target, &page.links, found, Some(page.number), false);
             }
             for named in &page.names {
                 self.store_claim(page.number, &page.raw, named);
