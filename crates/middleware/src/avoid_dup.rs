@@ -343,10 +343,8 @@ impl AvoidDup {
             }
             Decision::Hold if held < MAX_WAITS => return hold(request, held, cx),
             Decision::Explore(_) => cx.stats().inc("avoid_dup/explored"),
+            Decision::Hold | Decision::Fetch if is_last => cx.stats().inc("avoid_dup/reopened"),
             Decision::Hold | Decision::Fetch => {}
-        }
-        if is_last {
-            cx.stats().inc("avoid_dup/reopened");
         }
         predictor.request_started(&site, &request.url);
         OnRequest::Continue

@@ -175,8 +175,12 @@ impl Runs {
             let about = format!("{}, {}, {} in flight", self.name, self.order.name(), self.in_flight);
             writeln!(stdout, "\n{about}, seed {seed}: {} contents lost", run.lost.len())?;
             for loss in run.lost.iter().take(SHOWN) {
-                let rule = loss.rule.as_deref().unwrap_or("only skipped pages link to it");
-                writeln!(stdout, "  {}  {}", escape(&loss.url), escape(rule))?;
+                let why = match (&loss.rule, &loss.through) {
+                    (Some(rule), _) => rule.clone(),
+                    (None, Some((url, rule))) => format!("only skipped pages lead to it, as {url}  {rule}"),
+                    (None, None) => "no page that was found leads to it".to_owned(),
+                };
+                writeln!(stdout, "  {}  {}", escape(&loss.url), escape(&why))?;
             }
             if run.lost.len() > SHOWN {
                 writeln!(stdout, "  and {} more: see --json", run.lost.len() - SHOWN)?;
@@ -194,8 +198,11 @@ fn run_json(seed: u64, run: &Replayed) -> Value {
         .iter()
         .map(|one| json!({ "url": one.url, "like": one.like, "cause": one.cause.name(), "rule": one.rule }))
         .collect();
-    let lost: Vec<Value> =
-        run.lost.iter().map(|loss| json!({ "url": loss.url, "rule": loss.rule })).collect();
+    let lost: Vec<Value> = run
+        .lost
+        .iter()
+        .map(|loss| json!({ "url": loss.url, "rule": loss.rule, "through": loss.through }))
+        .collect();
     let mut out = json!({
         "seed": seed,
         "requests": run.requests.len(),

@@ -30,6 +30,7 @@ pub(crate) enum Event {
     Skip { site: String, url: String, row: u64 },
     Redirect { site: String, from: String, to: String },
     Claim { site: String, page: u32, url: String, named: String },
+    Link { site: String, url: String, page: u32 },
 }
 
 /// The events that were not yet taken. They are kept only after [`keep_journal`](Predictor::keep_journal) was called.
@@ -124,6 +125,7 @@ fn write(out: &mut Vec<u8>, event: &Event) {
         Event::Skip { site, url, .. } => (4, site, url),
         Event::Redirect { site, from, .. } => (5, site, from),
         Event::Claim { site, url, .. } => (6, site, url),
+        Event::Link { site, url, .. } => (9, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -161,6 +163,7 @@ fn write(out: &mut Vec<u8>, event: &Event) {
             out.extend_from_slice(&page.to_le_bytes());
             put_text(out, named);
         }
+        Event::Link { page, .. } => out.extend_from_slice(&page.to_le_bytes()),
     }
 }
 
@@ -212,6 +215,7 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
         4 => Event::Skip { site, url, row: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?) },
         5 => Event::Redirect { site, from: url, to: text(rest)? },
         6 => Event::Claim { site, page: value(rest)?, url, named: text(rest)? },
+        9 => Event::Link { site, url, page: value(rest)? },
         _ => return None,
     })
 }

@@ -121,7 +121,7 @@ pub enum Attempt {
 pub enum Decision {
     /// Fetch it.
     Fetch,
-    /// Fetch it, although its content is probably known, to test the prediction.
+    /// Fetch it, although its content is probably known: to test the prediction, or because copies of its kind led to new content.
     Explore(Reason),
     /// Ask again after the other requests: its content may be known, and more evidence will come.
     Delay {
@@ -249,6 +249,9 @@ impl Predictor {
         let is_worth =
             link.is_some_and(|link| links.len() < LINKS && links.iter().all(|known| *known != link));
         if !is_new && !is_worth {
+            if let Some(link) = link {
+                self.link_known(site, url, link);
+            }
             return;
         }
         links.extend(link.filter(|_| is_worth));
@@ -257,6 +260,9 @@ impl Predictor {
             self.held.remove(&(hash, true));
         }
         self.journal.add(|| Event::Discover { site: site.into(), url: url.as_str().into(), link });
+        if let Some(link) = link {
+            self.site(site).find(hash, link.page);
+        }
         if is_new {
             let raw = self.slots_of(url);
             let model = self.site(site);
@@ -270,11 +276,21 @@ impl Predictor {
         }
     }
 
-    /// Records another link to a URL that was found before; the position of the link may be evidence. Does nothing if the predictor remembers no
-    /// links to this URL, for example because its page was learnt already.
+    /// Records another link to a URL that was found before: its position may be evidence, and a URL to which several pages link is not lost with one
+    /// of them. Does nothing if the URL was never found.
     pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
         if self.links.contains_key(&hash_of(url)) {
             self.discover(site, url, Some(link));
+        } else {
+            self.link_known(site, url, link);
+        }
+    }
+
+    /// Records a link to a URL that was learnt, or of which the places of links are known.
+    fn link_known(&mut self, site: &str, url: &Url, link: LinkContext) {
+        if self.sites.get_mut(site).is_some_and(|model| model.link(hash_of(url), link.page)) {
+            let page = link.page;
+            self.journal.add(|| Event::Link { site: site.into(), url: url.as_str().into(), page });
         }
     }
 
@@ -308,6 +324,11 @@ impl Predictor {
         if prediction.probability > threshold && (is_warm || is_pinned) {
             let reason = self.reason(site, url, &prediction);
             let key = (xxh3_64(site.as_bytes()), prediction.key);
+            if is_last && !is_pinned && model.share_of_leads(prediction.key) > 1.0 - threshold {
+                self.totals.explored += 1;
+                self.count_explored(key, &prediction, site, url, &reason);
+                return Decision::Explore(reason);
+            }
             if is_last || is_pinned {
                 self.count(site, url, key, &prediction, &reason);
                 return Decision::Drop(reason);
@@ -470,10 +491,16 @@ impl Predictor {
             self.keep_example(of_site, number, url, site);
         }
         self.record_exploration(url, is_new);
+        if is_new {
+            self.site(site).has_new_content(hash_of(url));
+        }
         let mut learnt = vec![url.clone()];
         while let Some(to) = learnt.pop() {
             for from in self.redirects.remove(&hash_of(&to)).unwrap_or_default() {
                 self.record_exploration(&from, is_new);
+                if is_new {
+                    self.site(site).has_new_content(hash_of(&from));
+                }
                 self.alias(site, &from, &to);
                 learnt.push(from);
             }
@@ -597,6 +624,11 @@ impl Predictor {
             Event::Discover { site, url, link } => {
                 if let Ok(url) = Url::parse(&url) {
                     self.discover(&site, &url, link);
+                }
+            }
+            Event::Link { site, url, page } => {
+                if let Ok(url) = Url::parse(&url) {
+                    self.site(&site).link(hash_of(&url), page);
                 }
             }
             Event::Learn { site, url, text } => {

@@ -14,9 +14,11 @@ use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
+use leads::Leads;
 use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
 
 mod indexes;
+mod leads;
 mod relations;
 mod runs;
 mod view;
@@ -143,6 +145,7 @@ pub(crate) struct Site {
     contents: Contents,
     rows: Rows,
     stores: PageIndexes,
+    leads: Leads,
     log: Vec<LoggedPage>,
     block_numbers: BlockNumbers,
     /// Bytes of the texts in the log, and of the discovered URLs.
@@ -293,6 +296,26 @@ impl Site {
         }
     }
 
+    /// Records that a page links to a URL with this hash, which is remembered from now on.
+    pub(crate) fn find(&mut self, url: u64, page: u32) {
+        self.leads.find(url, page);
+    }
+
+    /// Records that a page links to a URL with this hash, if it is remembered; returns whether that changes anything.
+    pub(crate) fn link(&mut self, url: u64, page: u32) -> bool {
+        self.leads.link(url, page)
+    }
+
+    /// Records that the page of the URL with this hash had new content.
+    pub(crate) fn has_new_content(&mut self, url: u64) {
+        self.leads.has_new_content(url);
+    }
+
+    /// The share of the copies by this row that alone led to new content.
+    pub(crate) fn share_of_leads(&self, row: u64) -> f64 {
+        self.leads.share(row)
+    }
+
     /// Whether a URL was skipped by a row that the next page to test it contradicted.
     pub(crate) fn is_reopened(&self, raw: &[RawSlot]) -> bool {
         !self.reopened.is_empty() && self.reopened.contains(&whole_key(raw))
@@ -388,7 +411,7 @@ impl Site {
         if let Some(content) = self.stores.exact.get(&page).copied() {
             let target = Target::of(raw, &self.kinds);
             let hypotheses = self.hypotheses(&target, links);
-            self.observe(&target, hypotheses, Found { content, is_new: false, apart: 0 }, is_live);
+            self.observe(&target, hypotheses, Found { content, is_new: false, apart: 0 }, None, is_live);
         }
     }
 
@@ -448,7 +471,7 @@ impl Site {
             if !found.is_new {
                 self.look_for_walls(&hypotheses, found);
             }
-            self.observe(target, hypotheses, found, true);
+            self.observe(target, hypotheses, found, Some(number), true);
         }
         (number, found.is_some_and(|found| found.is_new))
     }
@@ -479,8 +502,15 @@ impl Site {
         }
     }
 
-    /// Learns from the relations of a page to earlier ones whether they hold, and stores the page.
-    fn observe(&mut self, target: &Target, hypotheses: Vec<Hypothesis>, found: Found, is_live: bool) {
+    /// Learns from the relations of a page to earlier ones whether they hold, and stores the page. `page` is its number if it was fetched.
+    fn observe(
+        &mut self,
+        target: &Target,
+        hypotheses: Vec<Hypothesis>,
+        found: Found,
+        page: Option<u32>,
+        is_live: bool,
+    ) {
         let content = found.content;
         if self.is_wall(content) {
             return;
@@ -490,6 +520,9 @@ impl Site {
             self.rows.observe(&hypothesis.rows, is_dup);
             if is_dup {
                 self.rows.extend_range(hypothesis.row, hypothesis.size, found.apart);
+                if let Some(page) = page {
+                    self.leads.is_copy(page, hypothesis.rows.own);
+                }
             }
             if let Some(slot) = hypothesis.parameter {
                 let (parameter, value) = parameter_rows(&slot);
@@ -552,6 +585,7 @@ impl Site {
         self.chrome = chrome;
         self.contents.begin_relearning();
         self.rows.clear();
+        self.leads.forget_rows();
         self.stores.clear();
         self.walls.clear();
         self.unexpected = UnexpectedContent::default();
@@ -571,7 +605,7 @@ impl Site {
         for ((page, target), found) in log.iter().zip(&targets).zip(found) {
             if let Some(found) = found {
                 let hypotheses = self.hypotheses(target, &page.links);
-                self.observe(target, hypotheses, found, false);
+                self.observe(target, hypotheses, found, Some(page.number), false);
             }
             for named in &page.names {
                 self.store_claim(page.number, &page.raw, named);

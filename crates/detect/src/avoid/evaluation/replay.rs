@@ -282,6 +282,30 @@ impl Crawl<'_> {
         self.duplicates.push(Duplicate { cause, url, like, rule });
     }
 
+    /// A skipped page that leads to a page which was not found, perhaps by way of others that were not found.
+    fn skipped_before(&self, page: u32) -> Option<(String, String)> {
+        let (mut reached, mut next) = (HashSet::from([page]), 0);
+        let mut queue = vec![page];
+        while let Some(to) = queue.get(next).copied() {
+            next += 1;
+            for (from, recorded) in (0..).zip(&self.recording.pages) {
+                let leads = match &recorded.answer {
+                    Answer::Page(page) => page.links.contains(&to),
+                    Answer::Redirect { page, .. } => *page == Some(to),
+                    Answer::Other => false,
+                };
+                if !leads || !reached.insert(from) {
+                    continue;
+                }
+                if let Some(rule) = self.dropped.get(&from) {
+                    return Some((recorded.url.to_string(), rule.clone()));
+                }
+                queue.push(from);
+            }
+        }
+        None
+    }
+
     fn result(self) -> Replayed {
         let recording = self.recording;
         let truth = &recording.truth;
@@ -293,10 +317,12 @@ impl Crawl<'_> {
             let Some(content) = truth.content(page.row).filter(|content| !have.contains(content)) else {
                 continue;
             };
+            let url = page.url.to_string();
             let rule = self.dropped.get(&(number as u32)).cloned();
-            let loss = lost.entry(content).or_insert_with(|| Loss { url: page.url.to_string(), rule: None });
-            if loss.rule.is_none() && rule.is_some() {
-                *loss = Loss { url: page.url.to_string(), rule };
+            let is_nearer = |loss: &Loss| loss.rule.is_none() && rule.is_some();
+            if lost.get(&content).is_none_or(is_nearer) {
+                let through = if rule.is_none() { self.skipped_before(number as u32) } else { None };
+                lost.insert(content, Loss { url, rule, through });
             }
         }
         let totals = self.predictor.totals();

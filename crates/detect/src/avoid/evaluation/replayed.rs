@@ -48,8 +48,10 @@ pub struct Duplicate {
 pub struct Loss {
     /// A URL that has it.
     pub url: String,
-    /// The rule by which that URL was skipped. `None` if only pages that were skipped link to it.
+    /// The rule by which that URL was skipped. `None` if only pages that were skipped lead to it.
     pub rule: Option<String>,
+    /// If so, a skipped URL that leads to it, with its rule.
+    pub through: Option<(String, String)>,
 }
 
 /// The cause of a duplicate that was fetched.

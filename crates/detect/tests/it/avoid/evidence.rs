@@ -301,3 +301,32 @@ fn a_restart_keeps_redirects_and_claims() {
         assert_eq!(was, is);
     }
 }
+
+#[test]
+fn what_copies_alone_lead_to_is_not_given_up_at_the_end() {
+    for (links_of_others, is_fetched) in [(false, true), (true, false)] {
+        let mut predictor = predictor();
+        predictor.keep_journal();
+        for n in 0..40 {
+            learn(&mut predictor, &format!("/article?id={n}&sid={n}a"), n);
+            let copy = learn(&mut predictor, &format!("/article?id={n}&sid={n}b"), n);
+            if n % 10 == 0 {
+                let more = format!("/more/{n}");
+                predictor.discover(SITE, &url(&more), Some(LinkContext { page: copy, position: 3 }));
+                learn(&mut predictor, &more, 1_000 + n);
+                if links_of_others {
+                    let other = learn(&mut predictor, &format!("/list/{n}"), 2_000 + n);
+                    predictor.link(SITE, &url(&more), LinkContext { page: other, position: 4 });
+                }
+            }
+        }
+        let batch = predictor.take_journal().expect("something was told");
+        let mut restored = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
+        for predictor in [&mut predictor, &mut restored] {
+            assert!(is_skipped(predictor, "/article?id=7&sid=new"));
+            let decision = predictor.decide(SITE, &url("/article?id=7&sid=new"), Attempt::Last);
+            assert_eq!(matches!(decision, Decision::Explore(_)), is_fetched, "{decision:?}");
+            assert_eq!(matches!(decision, Decision::Drop(_)), !is_fetched, "{decision:?}");
+        }
+    }
+}
