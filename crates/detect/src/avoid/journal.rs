@@ -125,7 +125,7 @@ fn write(out: &mut Vec<u8>, event: &Event) {
         Event::Skip { site, url, .. } => (4, site, url),
         Event::Redirect { site, from, .. } => (5, site, from),
         Event::Claim { site, url, .. } => (6, site, url),
-        Event::Link { site, url, .. } => (9, site, url),
+        Event::Link { site, url, .. } => (10, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -215,7 +215,7 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
         4 => Event::Skip { site, url, row: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?) },
         5 => Event::Redirect { site, from: url, to: text(rest)? },
         6 => Event::Claim { site, page: value(rest)?, url, named: text(rest)? },
-        9 => Event::Link { site, url, page: value(rest)? },
+        10 => Event::Link { site, url, page: value(rest)? },
         _ => return None,
     })
 }
