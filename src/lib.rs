@@ -62,8 +62,8 @@ pub mod prelude {
 
     pub use huntsman_crawler::{
         Context, CrawlReport, DownloaderMiddleware, Error, OnException, OnFollow, OnItem, OnPage, OnRequest,
-        OnResponse, Output, Page, Pipeline, Plugin, Profile, Request, Response, Result, Spider,
-        SpiderMiddleware, Start, spider_fn,
+        OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile, Request, Response, Result, Spider,
+        SpiderMiddleware, Start, XPathScope, spider_fn,
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use serde::{Deserialize, Serialize};

@@ -95,6 +95,7 @@ pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
+pub use huntsman_xpath::{Limits as XPathLimits, Scope as XPathScope};
 pub use job::{Change, Job, Persist};
 pub use losses::{Loss, LossKind};
 pub use middleware::{
@@ -103,7 +104,8 @@ pub use middleware::{
 pub use output::Output;
 pub use pace::Pace;
 pub use page::{
-    BinaryBody, Element, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, RequestListener, Selection,
+    BinaryBody, Element, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, PageNode, RequestListener,
+    Selection,
 };
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;

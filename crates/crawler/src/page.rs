@@ -11,6 +11,7 @@ use http::{Extensions, header};
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
 use huntsman_text::lang::{self, Detected};
 use huntsman_text::words::Words;
+use huntsman_xpath::Scope;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::Url;
@@ -24,9 +25,11 @@ mod link_extractor;
 mod node;
 mod selector;
 mod tree;
+mod xpath;
 
 pub use element::{Element, Selection};
 pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
+pub use xpath::PageNode;
 
 /// The page that a spider gets. It lives on one worker thread; expensive values are computed at first use and kept.
 pub struct Page {
@@ -39,6 +42,8 @@ pub struct Page {
     text_scan: OnceCell<PooledScan>,
     base: OnceCell<Url>,
     tree: OnceCell<tree::Tree>,
+    xml_nodes: OnceCell<xpath::Nodes>,
+    html_nodes: OnceCell<xpath::Nodes>,
     words: OnceCell<Words>,
     lang: OnceCell<Detected>,
     label_read: Cell<bool>,
@@ -122,6 +127,8 @@ impl Page {
             text_scan: OnceCell::new(),
             base: OnceCell::new(),
             tree: OnceCell::new(),
+            xml_nodes: OnceCell::new(),
+            html_nodes: OnceCell::new(),
             words: OnceCell::new(),
             lang: OnceCell::new(),
             label_read: Cell::new(false),
@@ -413,6 +420,68 @@ impl Page {
         element::values(self.tree().html.root_element(), css)
     }
 
+    /// Values by an XPath 1.0 expression: `page.xpath("//h1/text()")?.get()`. Texts and attributes are given as they are, elements as markup, and
+    /// a number, a string or a boolean as one value. `re:test`, `re:replace`, `has-class` and the sets of EXSLT are there, as in parsel; see
+    /// [`huntsman_xpath`].
+    ///
+    /// In HTML names are in lower case and have no namespaces. The tree is that of browsers: each `tr` is in a `tbody`. XML is read as XML:
+    /// names have namespaces, whose prefixes [`xpath_with`](Self::xpath_with) takes.
+    ///
+    /// # Errors
+    /// The expression is not valid, or needs more steps than are allowed (50 million nodes that are visited); or the body is XML without any
+    /// element.
+    pub fn xpath(&self, path: &str) -> Result<Selection> {
+        self.root()?.xpath(path)
+    }
+
+    /// Like [`xpath`](Self::xpath), with prefixes, variables and limits of the caller.
+    ///
+    /// # Errors
+    /// As for `xpath`; or a prefix or variable is not in the scope.
+    pub fn xpath_with(&self, path: &str, scope: &Scope) -> Result<Selection> {
+        self.root()?.xpath_with(path, scope)
+    }
+
+    /// The nodes that an XPath 1.0 expression selects; see [`xpath`](Self::xpath).
+    ///
+    /// # Errors
+    /// As for `xpath`; or the expression gives something else than nodes.
+    pub fn nodes(&self, path: &str) -> Result<Vec<PageNode<'_>>> {
+        self.root()?.nodes(path)
+    }
+
+    /// The root of the tree, from which XPath selects.
+    ///
+    /// # Errors
+    /// The body is XML without any element.
+    pub fn root(&self) -> Result<PageNode<'_>> {
+        Ok(PageNode::root(self, &self.xpath_nodes()?.document))
+    }
+
+    fn xpath_nodes(&self) -> Result<&xpath::Nodes> {
+        if self.kind() != PageKind::Xml {
+            return self.html_nodes();
+        }
+        self.kept_nodes(&self.xml_nodes, || xpath::Nodes::of_xml(self.body_text()))
+    }
+
+    /// The nodes of the tree of HTML, to which the elements that CSS selects belong.
+    fn html_nodes(&self) -> Result<&xpath::Nodes> {
+        self.kept_nodes(&self.html_nodes, || xpath::Nodes::of_html(&self.tree().html))
+    }
+
+    fn kept_nodes<'a>(
+        &self,
+        kept: &'a OnceCell<xpath::Nodes>,
+        make: impl FnOnce() -> Result<xpath::Nodes>,
+    ) -> Result<&'a xpath::Nodes> {
+        if let Some(known) = kept.get() {
+            return Ok(known);
+        }
+        let nodes = make().map_err(|error| error.context(self.url().to_string()))?;
+        Ok(kept.get_or_init(|| nodes))
+    }
+
     /// Whether the tree was cut because the document nests too deep or has too many nodes.
     pub fn is_tree_truncated(&self) -> bool {
         self.tree().truncated
@@ -513,6 +582,63 @@ mod tests {
         let links = page.select("li a").unwrap();
         assert_eq!(links[1].href().unwrap().as_str(), "http://site.example/2");
         assert!(page.select("li[").is_err());
+    }
+
+    #[test]
+    fn xpath_reads_texts_attributes_elements_and_values() {
+        let page = page(
+            "<ul id=l><li><a href=/1>One <b>1</b></a><li class='k on'><a href=/2>Two</a></ul><p>7 mills<br>",
+        );
+        let all = |path: &str| page.xpath(path).unwrap().get_all().to_vec();
+        assert_eq!(all("//li/a/text()"), ["One ", "Two"]);
+        assert_eq!(all("//li[has-class('on')]/a/@href"), ["/2"]);
+        assert_eq!(all("//b"), ["<b>1</b>"]);
+        assert_eq!(all("count(//li)"), ["2"]);
+        assert_eq!(page.xpath("//p").unwrap().re_first("[0-9]+").unwrap().as_deref(), Some("7"));
+        let scope = Scope::new().variable("id", "l");
+        assert_eq!(page.xpath_with("name(//*[@id = $id])", &scope).unwrap().get().as_deref(), Some("ul"));
+        let links = page.nodes("//li/a").unwrap();
+        assert_eq!((links[0].text(), links[1].href().unwrap().path()), ("One 1", "/2"));
+        assert_eq!(links[1].xpath("../@class").unwrap().get().as_deref(), Some("k on"));
+        assert!(page.nodes("count(//a)").unwrap_err().to_string().contains("gives \"2\" and no nodes"));
+        assert!(page.xpath("//a[").unwrap_err().to_string().contains("character 5"));
+    }
+
+    #[test]
+    fn xpath_goes_on_from_what_css_selected() {
+        let page = page(
+            "<svg><a xlink:href=/s></a></svg><table><tr><td>1<td>2</table><template><i>t</i></template><div>x</div>",
+        );
+        let cells = page.select("td").unwrap();
+        assert_eq!(cells[1].xpath("string(preceding-sibling::td)").unwrap().get().as_deref(), Some("1"));
+        assert_eq!(cells[0].nodes("ancestor::table//td").unwrap().len(), 2);
+        assert_eq!(page.select("div").unwrap()[0].xpath("text()").unwrap().get_all(), ["x"]);
+        assert_eq!(page.xpath("//svg/a/@xlink:href").unwrap().get_all(), ["/s"]);
+    }
+
+    #[test]
+    fn xml_is_read_as_xml() {
+        let url = Url::parse("http://site.example/feed").unwrap();
+        let xml = "<?xml version='1.0'?><rss xmlns:g='urn:g'><item><link>/1</link><g:p>5</g:p><t><![CDATA[a<b]]></t></item></rss>";
+        let mut response = Response::html(url.clone(), xml);
+        response
+            .headers
+            .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/rss+xml"));
+        let page = Page::new(Request::get(url), response);
+        assert_eq!(page.kind(), PageKind::Xml);
+        let item = page.nodes("//item").unwrap()[0];
+        assert!(item.nodes("link").unwrap()[0].href().unwrap_err().to_string().contains("no href"));
+        assert_eq!(item.nodes("link/text()").unwrap()[0].href().unwrap().as_str(), "http://site.example/1");
+        assert_eq!(item.xpath("t/text()").unwrap().get().as_deref(), Some("a<b"));
+        let scope = Scope::new().prefix("g", "urn:g");
+        assert_eq!(item.xpath_with("g:p", &scope).unwrap().get_all(), ["<g:p>5</g:p>"]);
+    }
+
+    #[test]
+    fn xpath_on_a_page_of_many_nodes_ends() {
+        let page = page(&"<p>".repeat(30_000));
+        let error = page.xpath("//p[count(preceding::p) = count(following::p)]").unwrap_err().to_string();
+        assert!(error.contains("more than the 50000000 steps"), "{error}");
     }
 
     #[test]

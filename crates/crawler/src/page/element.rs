@@ -5,6 +5,7 @@ use url::Url;
 
 use super::Page;
 use super::selector::{Found, Selector};
+use super::xpath::PageNode;
 use crate::error::{Error, Result};
 
 /// An element of a page.
@@ -79,6 +80,30 @@ impl<'a> Element<'a> {
         values(self.node, css)
     }
 
+    /// Values by an XPath expression from this element, as in [`Page::xpath`]: `.//a/@href` is inside it, `//a` anywhere on the page.
+    ///
+    /// # Errors
+    /// The expression is not valid, or needs more steps than are allowed.
+    pub fn xpath(&self, path: &str) -> Result<Selection> {
+        self.as_node()?.xpath(path)
+    }
+
+    /// The nodes that an XPath expression selects from this element.
+    ///
+    /// # Errors
+    /// The expression is not valid, gives something else than nodes, or needs more steps than are allowed.
+    pub fn nodes(&self, path: &str) -> Result<Vec<PageNode<'a>>> {
+        self.as_node()?.nodes(path)
+    }
+
+    fn as_node(&self) -> Result<PageNode<'a>> {
+        let (nodes, html) = (self.page.html_nodes()?, &self.page.tree().html);
+        let node = nodes
+            .place(html, self.node)
+            .ok_or_else(|| Error::msg("the element is not in the tree of its page"))?;
+        Ok(PageNode::at(self.page, &nodes.document, node))
+    }
+
     /// The element as HTML.
     pub fn html(&self) -> String {
         self.node.html()
@@ -96,6 +121,10 @@ impl std::fmt::Debug for Element<'_> {
 pub struct Selection(Vec<String>);
 
 impl Selection {
+    pub(super) fn of(values: Vec<String>) -> Self {
+        Self(values)
+    }
+
     /// The first value.
     pub fn get(&self) -> Option<String> {
         self.0.first().cloned()

@@ -56,7 +56,7 @@ impl FoundLink {
 
 /// Selects links of a page. A rule that is not set lets all links pass; deny rules have precedence.
 ///
-/// Regions are given as CSS selectors; XPath is not supported.
+/// Regions are given as CSS selectors; XPath expressions are not taken here.
 ///
 /// Without `restrict_css`, and with the default tags and attributes, it uses the scan and builds no tree.
 ///

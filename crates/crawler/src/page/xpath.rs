@@ -1,0 +1,226 @@
+//! XPath on pages, over the tree of HTML or XML that the page has.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use huntsman_xpath::{Builder, Document, Kind, Node, Scope, Value, XPath};
+use scraper::{ElementRef, Html};
+use url::Url;
+
+use super::Page;
+use super::element::Selection;
+use crate::error::{Error, Result};
+
+/// Compiled expressions kept per thread.
+const MAX_EXPRESSIONS: usize = 512;
+
+/// The nodes of a page as XPath sees them.
+pub(super) struct Nodes {
+    pub(super) document: Document,
+    /// By the address of an element of the HTML tree, its node.
+    places: OnceCell<HashMap<usize, Node>>,
+}
+
+impl Nodes {
+    /// Copies an HTML tree. Elements and attributes have no namespaces, as in lxml's trees of HTML.
+    pub(super) fn of_html(html: &Html) -> Result<Self> {
+        let mut builder = Document::builder(true);
+        let mut next = html.tree.root().first_child();
+        while let Some(node) = next {
+            let has_opened = open(&mut builder, node.value()).map_err(no_tree)?;
+            next = node.first_child();
+            if next.is_none() {
+                let mut last = Some((node, has_opened));
+                while let Some((ended, has_opened)) = last {
+                    if has_opened {
+                        builder.close();
+                    }
+                    next = ended.next_sibling();
+                    if next.is_some() {
+                        break;
+                    }
+                    let above = ended.parent().filter(|above| above.parent().is_some());
+                    last = above.map(|above| (above, above.value().is_element()));
+                }
+            }
+        }
+        Ok(Self { document: builder.finish(), places: OnceCell::new() })
+    }
+
+    /// Reads XML.
+    pub(super) fn of_xml(text: &str) -> Result<Self> {
+        Ok(Self { document: Document::read_xml(text).map_err(no_tree)?, places: OnceCell::new() })
+    }
+
+    /// The node of an element of the HTML tree.
+    pub(super) fn place(&self, html: &Html, element: ElementRef<'_>) -> Option<Node> {
+        let address = |element: &scraper::node::Element| std::ptr::from_ref(element).addr();
+        let places = self.places.get_or_init(|| {
+            // Both trees have the same elements in the same order.
+            let elements = html.tree.root().descendants().filter_map(|node| node.value().as_element());
+            elements.map(address).zip(self.elements()).collect()
+        });
+        places.get(&address(element.value())).copied()
+    }
+
+    fn elements(&self) -> impl Iterator<Item = Node> + '_ {
+        let inside = self.document.descendants(self.document.root());
+        inside.filter(|node| self.document.kind(*node) == Kind::Element)
+    }
+}
+
+fn no_tree(cause: huntsman_xpath::Error) -> Error {
+    Error::from(cause).context("the page has no tree for XPath")
+}
+
+/// Adds a node of an HTML tree; whether it is an element, which has to be closed.
+fn open(builder: &mut Builder, node: &scraper::Node) -> Result<bool, huntsman_xpath::Error> {
+    match node {
+        scraper::Node::Element(element) => {
+            builder.open("", element.name())?;
+            for (name, value) in &element.attrs {
+                match &name.prefix {
+                    Some(prefix) => builder.attribute("", &format!("{prefix}:{}", name.local), value)?,
+                    None => builder.attribute("", &name.local, value)?,
+                }
+            }
+            return Ok(true);
+        }
+        scraper::Node::Text(text) => builder.text(text)?,
+        scraper::Node::Comment(comment) => builder.comment(comment)?,
+        scraper::Node::ProcessingInstruction(instruction) => {
+            builder.instruction(&instruction.target, &instruction.data)?;
+        }
+        scraper::Node::Document | scraper::Node::Fragment | scraper::Node::Doctype(_) => {}
+    }
+    Ok(false)
+}
+
+/// A compiled expression, from the thread's cache.
+fn compiled(path: &str) -> Result<Rc<XPath>> {
+    thread_local! {
+        static CACHE: RefCell<HashMap<String, Rc<XPath>>> = RefCell::default();
+    }
+    CACHE.with_borrow_mut(|cache| {
+        if let Some(expression) = cache.get(path) {
+            return Ok(Rc::clone(expression));
+        }
+        let expression = Rc::new(XPath::new(path)?);
+        if cache.len() >= MAX_EXPRESSIONS {
+            cache.clear();
+        }
+        cache.insert(path.to_owned(), Rc::clone(&expression));
+        Ok(expression)
+    })
+}
+
+/// A node of a page that XPath selected: an element, an attribute, a text or a comment.
+#[derive(Clone, Copy)]
+pub struct PageNode<'a> {
+    page: &'a Page,
+    document: &'a Document,
+    node: Node,
+}
+
+impl<'a> PageNode<'a> {
+    /// The root of the page's tree.
+    pub(super) fn root(page: &'a Page, document: &'a Document) -> Self {
+        Self { page, document, node: document.root() }
+    }
+
+    pub(super) fn at(page: &'a Page, document: &'a Document, node: Node) -> Self {
+        Self { page, document, node }
+    }
+
+    /// The name of an element or attribute, with its prefix; empty for texts and comments.
+    pub fn name(&self) -> String {
+        self.document.name(self.node)
+    }
+
+    /// All text inside the element, or the value of another node, stripped at both ends.
+    pub fn text(&self) -> &'a str {
+        self.document.value(self.node).trim()
+    }
+
+    /// The value of an attribute without a namespace; `None` if the node does not have it.
+    pub fn attr(&self, name: &str) -> Option<&'a str> {
+        self.document.attribute(self.node, name)
+    }
+
+    /// The `href` (or `src`) of an element, or the value of an attribute or text, as an absolute URL.
+    ///
+    /// # Errors
+    /// There is no such attribute, or it is not a URL.
+    pub fn href(&self) -> Result<Url> {
+        let address = match self.document.kind(self.node) {
+            Kind::Element => self.attr("href").or_else(|| self.attr("src")),
+            _ => Some(self.text()),
+        };
+        let address = address.ok_or_else(|| Error::msg(format!("<{}> has no href", self.name())))?;
+        self.page.resolve(address.trim()).map_err(|cause| {
+            Error::from(cause).context(format!("\"{}\" is not a URL", address.escape_debug()))
+        })
+    }
+
+    /// The nodes that an expression selects from here: `.//a` is inside this node, `//a` anywhere on the page.
+    ///
+    /// # Errors
+    /// The expression is not valid, gives something else than nodes, or needs more steps than are allowed.
+    pub fn nodes(&self, path: &str) -> Result<Vec<PageNode<'a>>> {
+        self.nodes_with(path, &Scope::default())
+    }
+
+    /// Like [`nodes`](Self::nodes), with prefixes and variables.
+    ///
+    /// # Errors
+    /// As for `nodes`; or a prefix or variable is not in the scope.
+    pub fn nodes_with(&self, path: &str, scope: &Scope) -> Result<Vec<PageNode<'a>>> {
+        match self.evaluate(path, scope)? {
+            Value::Nodes(nodes) => Ok(nodes.into_iter().map(|node| Self { node, ..*self }).collect()),
+            other => Err(Error::msg(format!(
+                "XPath \"{}\": it gives \"{}\" and no nodes; `xpath` gives such values",
+                path.escape_debug(),
+                other.string(self.document).escape_debug()
+            ))),
+        }
+    }
+
+    /// The values that an expression selects from here; see [`Page::xpath`].
+    ///
+    /// # Errors
+    /// The expression is not valid, or needs more steps than are allowed.
+    pub fn xpath(&self, path: &str) -> Result<Selection> {
+        self.xpath_with(path, &Scope::default())
+    }
+
+    /// Like [`xpath`](Self::xpath), with prefixes and variables.
+    ///
+    /// # Errors
+    /// As for `xpath`; or a prefix or variable is not in the scope.
+    pub fn xpath_with(&self, path: &str, scope: &Scope) -> Result<Selection> {
+        Ok(Selection::of(match self.evaluate(path, scope)? {
+            Value::Nodes(nodes) => nodes.into_iter().map(|node| self.document.markup(node)).collect(),
+            other => vec![other.string(self.document)],
+        }))
+    }
+
+    /// The element with all inside it, as HTML or XML; of another node, its value.
+    pub fn markup(&self) -> String {
+        self.document.markup(self.node)
+    }
+
+    fn evaluate(&self, path: &str, scope: &Scope) -> Result<Value> {
+        Ok(compiled(path)?.evaluate(self.document, self.node, scope)?)
+    }
+}
+
+impl fmt::Debug for PageNode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.document.kind(self.node) {
+            Kind::Element => write!(f, "<{}>", self.name()),
+            _ => write!(f, "{:?}", self.text()),
+        }
+    }
+}

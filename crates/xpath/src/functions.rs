@@ -1,0 +1,240 @@
+//! The functions (section 4 of the recommendation), and those of EXSLT and parsel.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::document::{Document, Kind, Node};
+use crate::error::Error;
+use crate::evaluate::{Context, Evaluation};
+use crate::expression::{Expression, Function, Named};
+use crate::value::{Value, is_space, number_of};
+
+/// The greatest size of a compiled regular expression in bytes.
+const REGEX_SIZE: usize = 1 << 20;
+/// The longest string that a function makes, in bytes.
+const MAX_STRING: usize = 64 << 20;
+
+pub(crate) fn call<'a>(
+    on: &Evaluation<'a>,
+    (named, function): (&'a Named, Function),
+    arguments: &'a [Expression],
+    cx: Context,
+) -> Result<Value, Error> {
+    let document = on.document;
+    let nodes = |at: usize| on.nodes(&arguments[at], cx, &format!("{}()", named.name));
+    let string = |at: usize| on.string(&arguments[at], cx);
+    let number = |at: usize| on.number(&arguments[at], cx);
+    // The first argument, or the context node.
+    let text = || if arguments.is_empty() { Ok(Cow::Borrowed(document.value(cx.node))) } else { string(0) };
+    let node = || {
+        if arguments.is_empty() { Ok(Some(cx.node)) } else { nodes(0).map(|nodes| nodes.first().copied()) }
+    };
+    Ok(match function {
+        Function::Last => Value::Number(cx.size as f64),
+        Function::Position => Value::Number(cx.position as f64),
+        Function::Count => Value::Number(nodes(0)?.len() as f64),
+        Function::Id => Value::Nodes(with_ids(on, &on.value(&arguments[0], cx)?)?),
+        Function::LocalName => Value::from(node()?.map_or("", |node| document.local_name(node))),
+        Function::NamespaceUri => Value::from(node()?.map_or("", |node| document.namespace(node))),
+        Function::Name => Value::String(node()?.map_or_else(String::new, |node| document.name(node))),
+        Function::String => Value::String(text()?.into_owned()),
+        Function::Concat => {
+            let mut all = String::new();
+            for at in 0..arguments.len() {
+                all.push_str(&string(at)?);
+                bounded(on, named, &all)?;
+            }
+            Value::String(all)
+        }
+        Function::StartsWith => Value::Boolean(string(0)?.starts_with(&*string(1)?)),
+        Function::Contains => Value::Boolean(string(0)?.contains(&*string(1)?)),
+        Function::SubstringBefore => {
+            let (text, mark) = (string(0)?, string(1)?);
+            Value::from(text.find(&*mark).map_or("", |at| &text[..at]))
+        }
+        Function::SubstringAfter => {
+            let (text, mark) = (string(0)?, string(1)?);
+            Value::from(text.find(&*mark).map_or("", |at| &text[at + mark.len()..]))
+        }
+        Function::Substring => {
+            let length = if arguments.len() == 3 { number(2)? } else { f64::INFINITY };
+            Value::String(substring(&string(0)?, number(1)?, length))
+        }
+        Function::StringLength => Value::Number(text()?.chars().count() as f64),
+        Function::NormalizeSpace => Value::String(normalized(&text()?)),
+        Function::Translate => Value::String(translated(&string(0)?, &string(1)?, &string(2)?)),
+        Function::Boolean => Value::Boolean(on.boolean(&arguments[0], cx)?),
+        Function::Not => Value::Boolean(!on.boolean(&arguments[0], cx)?),
+        Function::True => Value::Boolean(true),
+        Function::False => Value::Boolean(false),
+        Function::Lang => Value::Boolean(is_of_language(document, cx.node, &string(0)?)),
+        Function::Number if arguments.is_empty() => Value::Number(number_of(document.value(cx.node))),
+        Function::Number => Value::Number(number(0)?),
+        Function::Sum => {
+            let mut sum = 0.0;
+            for node in nodes(0)? {
+                on.spend_text(document.value(node))?;
+                sum += number_of(document.value(node));
+            }
+            Value::Number(sum)
+        }
+        Function::Floor => Value::Number(number(0)?.floor()),
+        Function::Ceiling => Value::Number(number(0)?.ceil()),
+        Function::Round => Value::Number(round(number(0)?)),
+        Function::HasClass => {
+            let class = document.attribute(cx.node, "class").unwrap_or_default();
+            on.spend_text(class)?;
+            let mut has_all = true;
+            for at in 0..arguments.len() {
+                let wanted = string(at)?;
+                has_all &= class.split(is_html_space).any(|given| !given.is_empty() && given == wanted);
+            }
+            Value::Boolean(has_all)
+        }
+        Function::Test => {
+            let flags = if arguments.len() == 3 { string(2)? } else { Cow::Borrowed("") };
+            let (text, pattern) = (string(0)?, string(1)?);
+            Value::Boolean(regex(on, named, &pattern, &flags)?.is_match(&text))
+        }
+        Function::Replace => {
+            let (text, pattern, flags, by) = (string(0)?, string(1)?, string(2)?, string(3)?);
+            let regex = regex(on, named, &pattern, &flags)?;
+            let by = regex::NoExpand(&by);
+            let most = if flags.contains('g') { 0 } else { 1 };
+            let replaced = regex.replacen(&text, most, by).into_owned();
+            bounded(on, named, &replaced)?;
+            Value::String(replaced)
+        }
+        Function::Difference => {
+            let others: HashSet<Node> = nodes(1)?.into_iter().collect();
+            Value::Nodes(nodes(0)?.into_iter().filter(|node| !others.contains(node)).collect())
+        }
+        Function::Intersection => {
+            let others: HashSet<Node> = nodes(1)?.into_iter().collect();
+            Value::Nodes(nodes(0)?.into_iter().filter(|node| others.contains(node)).collect())
+        }
+        Function::HasSameNode => {
+            let others: HashSet<Node> = nodes(1)?.into_iter().collect();
+            Value::Boolean(nodes(0)?.iter().any(|node| others.contains(node)))
+        }
+        Function::Distinct => {
+            let (mut seen, mut distinct) = (HashSet::new(), Vec::new());
+            for node in nodes(0)? {
+                on.spend_text(document.value(node))?;
+                if seen.insert(document.value(node)) {
+                    distinct.push(node);
+                }
+            }
+            Value::Nodes(distinct)
+        }
+    })
+}
+
+/// Spends the steps of a text that was made, which must not be too long.
+fn bounded(on: &Evaluation<'_>, named: &Named, made: &str) -> Result<(), Error> {
+    if made.len() > MAX_STRING {
+        return Err(on.error(named, format!("{}() makes more than {} MiB", named.name, MAX_STRING >> 20)));
+    }
+    on.spend_text(made)
+}
+
+/// The elements with the ids of a text, or of the texts of nodes.
+fn with_ids(on: &Evaluation<'_>, value: &Value) -> Result<Vec<Node>, Error> {
+    let document = on.document;
+    let texts = value.strings(document);
+    let ids: HashSet<&str> =
+        texts.iter().flat_map(|text| text.split(is_space)).filter(|id| !id.is_empty()).collect();
+    on.spend(document.len() as u64)?;
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
+    for node in (0..document.len() as u32).map(Node) {
+        if document.kind(node) == Kind::Element
+            && let Some(id) = document.attribute(node, "id").filter(|id| ids.contains(id))
+            && known.insert(id)
+        {
+            found.push(node);
+        }
+    }
+    Ok(found)
+}
+
+/// The characters at the positions p with `round(from) <= p < round(from) + round(length)`; the first has position 1.
+fn substring(text: &str, from: f64, length: f64) -> String {
+    let from = round(from);
+    let to = from + round(length);
+    let is_inside = |(index, _): &(usize, char)| {
+        let position = (index + 1) as f64;
+        position >= from && position < to
+    };
+    text.chars().enumerate().filter(is_inside).map(|(_, c)| c).collect()
+}
+
+fn normalized(text: &str) -> String {
+    let mut words = text.split(is_space).filter(|word| !word.is_empty());
+    let mut normalized = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        normalized.push(' ');
+        normalized.push_str(word);
+    }
+    normalized
+}
+
+fn translated(text: &str, from: &str, to: &str) -> String {
+    let mut table = std::collections::HashMap::new();
+    let mut to = to.chars();
+    for c in from.chars() {
+        let by = to.next();
+        table.entry(c).or_insert(by);
+    }
+    text.chars().filter_map(|c| table.get(&c).copied().unwrap_or(Some(c))).collect()
+}
+
+/// Halves are rounded up, also negative ones.
+fn round(number: f64) -> f64 {
+    if number.is_finite() { (number + 0.5).floor() } else { number }
+}
+
+fn is_of_language(document: &Document, node: Node, wanted: &str) -> bool {
+    let mut next = Some(node);
+    while let Some(element) = next {
+        let declared = document.attributes(element).find(|attribute| {
+            document.local_name(*attribute) == "lang"
+                && (document.is_html() || document.namespace(*attribute) == crate::scope::XML)
+        });
+        if let Some(declared) = declared {
+            let declared = document.value(declared);
+            let (begin, rest) = declared.split_at_checked(wanted.len()).unwrap_or_default();
+            return begin.eq_ignore_ascii_case(wanted)
+                && !wanted.is_empty()
+                && (rest.is_empty() || rest.starts_with('-'));
+        }
+        next = document.parent(element);
+    }
+    false
+}
+
+/// White space between the classes of an element.
+fn is_html_space(c: char) -> bool {
+    is_space(c) || c == '\u{c}'
+}
+
+/// A regular expression, with `i` among the flags without regard to case.
+fn regex(on: &Evaluation<'_>, named: &Named, pattern: &str, flags: &str) -> Result<Rc<Regex>, Error> {
+    let key = (flags.to_owned(), pattern.to_owned());
+    if let Some(known) = on.patterns.borrow().get(&key) {
+        return Ok(Rc::clone(known));
+    }
+    // Compiling costs about as much as reading some kilobytes.
+    on.spend(1_000 + pattern.len() as u64)?;
+    let compiled =
+        RegexBuilder::new(pattern).case_insensitive(flags.contains('i')).size_limit(REGEX_SIZE).build();
+    let regex = Rc::new(compiled.map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        on.error(named, format!("\"{}\" is no regular expression: {reason}", pattern.escape_debug()))
+    })?);
+    on.patterns.borrow_mut().insert(key, Rc::clone(&regex));
+    Ok(regex)
+}

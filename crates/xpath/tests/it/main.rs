@@ -1,0 +1,5 @@
+//! Tests of expressions and documents.
+
+mod documents;
+mod expressions;
+mod hostile;
