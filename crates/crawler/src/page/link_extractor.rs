@@ -56,9 +56,9 @@ impl FoundLink {
 
 /// Selects links of a page. A rule that is not set lets all links pass; deny rules have precedence.
 ///
-/// Regions are given as CSS selectors; XPath expressions are not taken here.
+/// Regions are given as CSS selectors or XPath expressions; a link must be in one of them.
 ///
-/// Without `restrict_css`, and with the default tags and attributes, it uses the scan and builds no tree.
+/// Without regions, and with the default tags and attributes, it uses the scan and builds no tree.
 ///
 /// ```
 /// use huntsman_crawler::{LinkExtractor, Page, Request, Response};
@@ -79,6 +79,7 @@ pub struct LinkExtractor {
     allow_domains: Vec<String>,
     deny_domains: Vec<String>,
     restrict_css: Vec<String>,
+    restrict_xpath: Vec<String>,
     restrict_text: Vec<Regex>,
     tags: Vec<String>,
     attrs: Vec<String>,
@@ -101,6 +102,7 @@ impl Default for LinkExtractor {
             allow_domains: Vec::new(),
             deny_domains: Vec::new(),
             restrict_css: Vec::new(),
+            restrict_xpath: Vec::new(),
             restrict_text: Vec::new(),
             tags: vec!["a".to_owned(), "area".to_owned()],
             attrs: vec!["href".to_owned()],
@@ -153,6 +155,12 @@ impl LinkExtractor {
     /// Restricts the links to elements inside those that match this selector. Builds the tree of the page.
     pub fn restrict_css(mut self, selector: &str) -> Self {
         self.restrict_css.push(selector.to_owned());
+        self
+    }
+
+    /// Restricts the links to elements inside those that this XPath expression selects. Builds the tree of the page.
+    pub fn restrict_xpath(mut self, path: &str) -> Self {
+        self.restrict_xpath.push(path.to_owned());
         self
     }
 
@@ -219,7 +227,7 @@ impl LinkExtractor {
     /// The links of the page that pass the rules, in document order.
     ///
     /// # Errors
-    /// A selector is not valid CSS.
+    /// A selector is not valid CSS, or an expression is not valid XPath or selects no elements but values.
     pub fn links(&self, page: &Page) -> Result<Vec<FoundLink>> {
         let mut seen = HashSet::new();
         let mut links = self.candidates(page)?;
@@ -233,7 +241,8 @@ impl LinkExtractor {
     }
 
     fn candidates(&self, page: &Page) -> Result<Vec<FoundLink>> {
-        let is_plain = self.restrict_css.is_empty() && self.attrs == ["href"] && self.deny_attrs.is_empty();
+        let has_regions = !self.restrict_css.is_empty() || !self.restrict_xpath.is_empty();
+        let is_plain = !has_regions && self.attrs == ["href"] && self.deny_attrs.is_empty();
         if is_plain && self.tags.iter().all(|tag| tag == "a" || tag == "area") {
             let anchors = page.anchors().filter(|link| self.looks_at(link.tag.name()));
             let found = anchors.enumerate().filter_map(|(index, link)| {
@@ -252,38 +261,56 @@ impl LinkExtractor {
             // Within `:is` the error would report a different position.
             Selector::of_elements(region)?;
         }
-        let wanted: Vec<String> = match self.restrict_css.is_empty() {
-            true => self.tags.clone(),
+        let wanted: Vec<String> = match has_regions {
+            false => self.tags.clone(),
             // A region that is itself a link counts, like links inside it.
-            false => self.restrict_css.iter().map(|region| format!(":is({region})")).collect(),
+            true => self.restrict_css.iter().map(|region| format!(":is({region})")).collect(),
         };
         let mut found = Vec::new();
-        for region in page.select(&wanted.join(", "))? {
+        let by_css = if wanted.is_empty() { Vec::new() } else { page.select(&wanted.join(", "))? };
+        for region in by_css {
             let inside = region.select(&self.tags.join(", "))?;
             for element in std::iter::once(region).chain(inside) {
-                if !self.looks_at(element.name()) {
-                    continue;
-                }
-                for attr in self.attrs.iter().filter(|attr| !self.deny_attrs.contains(attr)) {
-                    let Some(url) = element.attr(attr).and_then(|value| self.resolve(page, value.trim()))
-                    else {
-                        continue;
-                    };
-                    let rel = element.attr("rel").unwrap_or_default();
-                    found.push(FoundLink {
-                        url,
-                        text: element.text(),
-                        nofollow: rel
-                            .split_ascii_whitespace()
-                            .any(|word| word.eq_ignore_ascii_case("nofollow")),
-                        tag: element.name().to_owned(),
-                        attr: attr.clone(),
-                        index: found.len(),
-                    });
+                self.look_at(page, element.name(), |attr| element.attr(attr), || element.text(), &mut found);
+            }
+        }
+        for path in &self.restrict_xpath {
+            for region in page.nodes(path)? {
+                for node in region.nodes("descendant-or-self::*")? {
+                    let text = || node.text().to_owned();
+                    self.look_at(page, &node.name(), |attr| node.attr(attr), text, &mut found);
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Adds the links of an element, one for each attribute that is examined.
+    fn look_at<'a>(
+        &self,
+        page: &Page,
+        tag: &str,
+        attr_of: impl Fn(&str) -> Option<&'a str>,
+        text: impl Fn() -> String,
+        found: &mut Vec<FoundLink>,
+    ) {
+        if !self.looks_at(tag) {
+            return;
+        }
+        for attr in self.attrs.iter().filter(|attr| !self.deny_attrs.contains(attr)) {
+            let Some(url) = attr_of(attr).and_then(|value| self.resolve(page, value.trim())) else {
+                continue;
+            };
+            let rel = attr_of("rel").unwrap_or_default();
+            found.push(FoundLink {
+                url,
+                text: text(),
+                nofollow: rel.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("nofollow")),
+                tag: tag.to_owned(),
+                attr: attr.clone(),
+                index: found.len(),
+            });
+        }
     }
 
     fn looks_at(&self, tag: &str) -> bool {
@@ -321,6 +348,7 @@ impl std::fmt::Debug for LinkExtractor {
             .field("allow", &self.allow)
             .field("deny", &self.deny)
             .field("restrict_css", &self.restrict_css)
+            .field("restrict_xpath", &self.restrict_xpath)
             .field("tags", &self.tags)
             .field("attrs", &self.attrs)
             .finish_non_exhaustive()
@@ -387,6 +415,15 @@ mod tests {
         let pictures = LinkExtractor::new().tags(&["img"]).attrs(&["src"]).deny_extensions(&[]);
         assert_eq!(paths(&pictures, HTML), ["/pic.png"]);
         assert!(LinkExtractor::new().restrict_css("nav[").links(&page(HTML)).is_err());
+        assert_eq!(
+            paths(&LinkExtractor::new().restrict_xpath("//nav | //main/a[@rel]"), HTML),
+            ["/item/1", "/item/2"]
+        );
+        assert_eq!(
+            paths(&LinkExtractor::new().restrict_css("main > a[rel]").restrict_xpath("//nav"), HTML).len(),
+            2
+        );
+        assert!(LinkExtractor::new().restrict_xpath("//nav[").links(&page(HTML)).is_err());
     }
 
     #[test]
