@@ -9,6 +9,9 @@ struct Spiders;
 #[doc = include_str!("../docs/guide/selecting.md")]
 struct Selecting;
 
+#[doc = include_str!("../docs/guide/forms.md")]
+struct Forms;
+
 #[doc = include_str!("../docs/guide/items.md")]
 struct Items;
 

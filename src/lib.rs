@@ -61,9 +61,9 @@ pub mod prelude {
     pub use std::time::Duration;
 
     pub use huntsman_crawler::{
-        Context, CrawlReport, DownloaderMiddleware, Error, OnException, OnFollow, OnItem, OnPage, OnRequest,
-        OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile, Request, Response, Result, Spider,
-        SpiderMiddleware, Start, XPathScope, spider_fn,
+        Context, CrawlReport, DownloaderMiddleware, Error, Form, OnException, OnFollow, OnItem, OnPage,
+        OnRequest, OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile, Request, Response, Result,
+        Spider, SpiderMiddleware, Start, XPathScope, spider_fn,
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use serde::{Deserialize, Serialize};

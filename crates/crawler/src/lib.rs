@@ -104,7 +104,7 @@ pub use middleware::{
 pub use output::Output;
 pub use pace::Pace;
 pub use page::{
-    BinaryBody, Element, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, PageNode, RequestListener,
+    BinaryBody, Element, Form, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, PageNode, RequestListener,
     Selection,
 };
 pub use pipeline::{OnItem, Pipeline};

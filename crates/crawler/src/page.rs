@@ -21,6 +21,7 @@ use crate::request::Request;
 use crate::response::Response;
 
 mod element;
+mod form;
 mod link_extractor;
 mod node;
 mod selector;
@@ -28,6 +29,7 @@ mod tree;
 mod xpath;
 
 pub use element::{Element, Selection};
+pub use form::Form;
 pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 pub use xpath::PageNode;
 
@@ -420,6 +422,21 @@ impl Page {
         element::values(self.tree().html.root_element(), css)
     }
 
+    /// Requests for the links of the elements that a CSS selector matches, or of the values that it gives: `page.follow_all("a.next")`,
+    /// `page.follow_all("option::attr(value)")`. What is no URL of a page (`mailto:`, `javascript:`, an element without `href` and `src`) is
+    /// passed over. The spider asks for these links, so the guards against traps let them pass.
+    ///
+    /// # Errors
+    /// The selector is not valid.
+    pub fn follow_all(&self, css: &str) -> Result<Vec<Request>> {
+        let found = selector::Selector::of(css)?.find(self.tree().html.root_element()).into_iter();
+        let addresses = found.filter_map(|found| match found {
+            selector::Found::Element(element) => element.attr("href").or_else(|| element.attr("src")),
+            selector::Found::Value(value) => Some(value),
+        });
+        Ok(addresses.filter_map(|address| self.join(address.trim())).map(Request::get).collect())
+    }
+
     /// Values by an XPath 1.0 expression: `page.xpath("//h1/text()")?.get()`. Texts and attributes are given as they are, elements as markup, and
     /// a number, a string or a boolean as one value. `re:test`, `re:replace`, `has-class` and the sets of EXSLT are there, as in parsel; see
     /// [`huntsman_xpath`].
@@ -582,6 +599,18 @@ mod tests {
         let links = page.select("li a").unwrap();
         assert_eq!(links[1].href().unwrap().as_str(), "http://site.example/2");
         assert!(page.select("li[").is_err());
+    }
+
+    #[test]
+    fn links_that_are_no_pages_are_passed_over_when_all_are_followed() {
+        let page =
+            page("<a href=/1>1</a><a href=mailto:x@y>m</a><a>none</a><img src=i.png><option value=/o>");
+        let all = |css: &str| {
+            page.follow_all(css).unwrap().into_iter().map(|r| r.url.path().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(all("a"), ["/1"]);
+        assert_eq!(all("img, option::attr(value)"), ["/dir/i.png", "/o"]);
+        assert!(page.follow_all("a[").is_err());
     }
 
     #[test]

@@ -210,6 +210,31 @@ impl Request {
         Self::get(url)
     }
 
+    /// A POST request with a value as JSON.
+    ///
+    /// # Errors
+    /// The value cannot be written as JSON: a map with keys that are no strings, for example.
+    pub fn json(url: Url, value: &impl serde::Serialize) -> Result<Self> {
+        let body = serde_json::to_vec(value)?;
+        let mut request = Self::get(url).method(Method::POST).body(body);
+        let json = http::HeaderValue::from_static("application/json");
+        request.headers.insert(http::header::CONTENT_TYPE, json.clone());
+        request.headers.insert(http::header::ACCEPT, json);
+        Ok(request)
+    }
+
+    /// A POST request of a GraphQL query with its variables (`()` if it has none).
+    ///
+    /// # Errors
+    /// The variables cannot be written as JSON.
+    pub fn graphql(url: Url, query: &str, variables: &impl serde::Serialize) -> Result<Self> {
+        let variables = match serde_json::to_value(variables)? {
+            Value::Null => Value::Object(Map::new()),
+            variables => variables,
+        };
+        Self::json(url, &serde_json::json!({"query": query, "variables": variables}))
+    }
+
     /// Sets the label of the callback.
     pub fn callback(mut self, label: &str) -> Self {
         self.callback = label.into();
@@ -496,5 +521,14 @@ mod tests {
         let get = Request::form_get(url, pairs);
         assert_eq!(get.url.as_str(), "http://a.example/search?q=a+b%26c&tag=x&tag=%C3%BC");
         assert_eq!((get.method, get.body.len()), (Method::GET, 0));
+    }
+    #[test]
+    fn json_and_graphql_are_posted_with_their_type() {
+        let url = Url::parse("http://a.example/api").unwrap();
+        let request = Request::json(url.clone(), &[("q", 1)]).unwrap();
+        assert_eq!((request.method, &request.body[..]), (Method::POST, &br#"[["q",1]]"#[..]));
+        assert_eq!(request.headers["content-type"], "application/json");
+        let request = Request::graphql(url, "{ a }", &()).unwrap();
+        assert_eq!(request.body, r#"{"query":"{ a }","variables":{}}"#);
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Element<'a> {
         self.as_node()?.nodes(path)
     }
 
-    fn as_node(&self) -> Result<PageNode<'a>> {
+    pub(super) fn as_node(&self) -> Result<PageNode<'a>> {
         let (nodes, html) = (self.page.html_nodes()?, &self.page.tree().html);
         let node = nodes
             .place(html, self.node)

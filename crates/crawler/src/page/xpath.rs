@@ -134,6 +134,20 @@ impl<'a> PageNode<'a> {
         Self { page, document, node }
     }
 
+    pub(super) fn id(&self) -> Node {
+        self.node
+    }
+
+    /// Whether an expression holds here.
+    pub(super) fn holds(&self, path: &str) -> Result<bool> {
+        Ok(self.evaluate(path, &Scope::default())?.boolean())
+    }
+
+    /// Like [`text`](Self::text), with the white space at both ends.
+    pub(super) fn raw_text(&self) -> &'a str {
+        self.document.value(self.node)
+    }
+
     /// The name of an element or attribute, with its prefix; empty for texts and comments.
     pub fn name(&self) -> String {
         self.document.name(self.node)
