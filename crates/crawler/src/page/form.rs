@@ -304,7 +304,7 @@ impl<'a> Form<'a> {
                 ("application/x-www-form-urlencoded".to_owned(), url_encoded(&fields, encoding).into_bytes())
             }
         };
-        Ok(post(action, &content_type, body))
+        post(action, &content_type, body)
     }
 
     /// The encoding of the values: the first known one of `accept-charset`, or that of the page.
