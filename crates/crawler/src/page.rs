@@ -634,6 +634,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_a_noscript_are_elements() {
+        let page = page(
+            "<head><noscript><link href=/s.css></noscript></head><p><noscript><img src=/late.png><a href=/x>x</a></noscript>",
+        );
+        assert_eq!(page.css("noscript img::attr(src)").unwrap().get_all(), ["/late.png"]);
+        assert_eq!(page.xpath("//noscript/*/@href").unwrap().get_all(), ["/s.css", "/x"]);
+        assert_eq!(page.links().len(), 1, "the scan without a tree reads it so, too");
+    }
+
+    #[test]
     fn xpath_goes_on_from_what_css_selected() {
         let page = page(
             "<svg><a xlink:href=/s></a></svg><table><tr><td>1<td>2</table><template><i>t</i></template><div>x</div>",

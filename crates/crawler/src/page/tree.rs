@@ -4,8 +4,11 @@
 //! following blocks; a page of a few kilobytes can cause millions of nodes. A pass of the tokenizer estimates both
 //! first, and the document is cut where a limit is exceeded.
 
+use html5ever::driver::{ParseOpts, parse_document};
+use html5ever::tendril::TendrilSink;
+use html5ever::tree_builder::TreeBuilderOpts;
 use huntsman_html::{Attributes, Name, Sink, Span, State, TextKind, tokenize};
-use scraper::Html;
+use scraper::{Html, HtmlTreeSink};
 
 /// Deepest nesting; browsers flatten deeper nesting, too.
 const MAX_DEPTH: usize = 512;
@@ -22,7 +25,11 @@ impl Tree {
         let mut meter = Meter::default();
         tokenize(document, &mut meter);
         let end = meter.cut.map(|at| document.floor_char_boundary((at as usize).saturating_sub(1)));
-        let html = Html::parse_document(&document[..end.unwrap_or(document.len())]);
+        // Without scripts, what is in a `noscript` are elements and not text: pictures that are loaded late stand there, and links.
+        let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+        let options = ParseOpts { tree_builder, ..ParseOpts::default() };
+        let parser = parse_document(HtmlTreeSink::new(Html::new_document()), options);
+        let html = parser.one(&document[..end.unwrap_or(document.len())]);
         Self { html, truncated: end.is_some() }
     }
 }
