@@ -129,6 +129,7 @@ impl<'a> Evaluation<'a> {
                 let mut all = Vec::new();
                 for term in terms {
                     all.extend(self.nodes(term, cx, "|")?);
+                    self.bound(&mut all)?;
                 }
                 Value::from(all)
             }
@@ -253,6 +254,7 @@ impl<'a> Evaluation<'a> {
             if step.axis.is_reverse() {
                 found[before..].reverse();
             }
+            self.bound(&mut found)?;
         }
         if from.len() > 1 && !found.is_sorted_by(|a, b| a < b) {
             self.spend(found.len() as u64)?;
@@ -260,6 +262,16 @@ impl<'a> Evaluation<'a> {
             found.dedup();
         }
         Ok(found)
+    }
+
+    /// Drops repetitions once there are more nodes than the document can have, so that memory is bounded by the document and not by the steps.
+    fn bound(&self, nodes: &mut Vec<Node>) -> Result<(), Error> {
+        if nodes.len() > 2 * self.document.len() {
+            self.spend(nodes.len() as u64)?;
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
+        Ok(())
     }
 
     /// Keeps of the nodes from an index on those for which all predicates hold.

@@ -28,6 +28,19 @@ fn what_would_take_quadratic_time_ends_with_an_error() {
 }
 
 #[test]
+fn nodes_that_are_found_again_and_again_count_once() {
+    let wide = Document::read_xml(&format!("<r>{}</r>", "<a/>".repeat(1_000))).unwrap();
+    for (path, wanted) in [
+        ("count(//a/following::a)", 999.0),
+        ("count(//a/preceding-sibling::a)", 999.0),
+        ("count(//a|//a|//a|//a|//a|//r)", 1_001.0),
+    ] {
+        let value = XPath::new(path).unwrap().evaluate(&wide, wide.root(), &Scope::new()).unwrap();
+        assert_eq!(value.number(&wide), wanted, "{path}");
+    }
+}
+
+#[test]
 fn long_texts_that_are_compared_again_and_again_cost_steps() {
     let xml = format!("<r><t>{}</t>{}</r>", "x".repeat(1 << 20), "<a/>".repeat(1_000));
     let document = Document::read_xml(&xml).unwrap();
