@@ -417,7 +417,7 @@ impl Page {
     /// (`h1::text, img::attr(alt)`) find is in document order, each once.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// The selector is not valid, or the values take more than 64 MiB.
     pub fn css(&self, css: &str) -> Result<Selection> {
         element::values(self.tree().html.root_element(), css)
     }
@@ -445,8 +445,8 @@ impl Page {
     /// names have namespaces, whose prefixes [`xpath_with`](Self::xpath_with) takes.
     ///
     /// # Errors
-    /// The expression is not valid, or needs more steps than are allowed (50 million nodes that are visited); or the body is XML without any
-    /// element.
+    /// The expression is not valid, or needs more steps than are allowed (50 million nodes that are visited); the values take more than 64 MiB;
+    /// or the body is XML without any element.
     pub fn xpath(&self, path: &str) -> Result<Selection> {
         self.root()?.xpath(path)
     }
@@ -678,6 +678,16 @@ mod tests {
         let page = page(&"<p>".repeat(30_000));
         let error = page.xpath("//p[count(preceding::p) = count(following::p)]").unwrap_err().to_string();
         assert!(error.contains("more than the 50000000 steps"), "{error}");
+    }
+
+    #[test]
+    fn nested_elements_as_values_do_not_fill_the_memory() {
+        let page = page(&format!("{}{}", "<div>".repeat(400), "word ".repeat(200_000)));
+        for error in [page.css("div").unwrap_err(), page.xpath("//div").unwrap_err()] {
+            assert!(error.to_string().contains("more than 64 MiB"), "{error}");
+        }
+        assert_eq!(page.select("div").unwrap().len(), 400);
+        assert_eq!(page.nodes("//div").unwrap().len(), 400);
     }
 
     #[test]

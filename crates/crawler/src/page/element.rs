@@ -120,9 +120,27 @@ impl std::fmt::Debug for Element<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection(Vec<String>);
 
+/// The most bytes of the values of a selection. Elements that are nested contain each other's markup.
+const MAX_VALUES: usize = 64 << 20;
+
 impl Selection {
-    pub(super) fn of(values: Vec<String>) -> Self {
-        Self(values)
+    /// Collects values.
+    ///
+    /// # Errors
+    /// They take more than 64 MiB.
+    pub(super) fn of(values: impl IntoIterator<Item = String>) -> Result<Self> {
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        for value in values {
+            bytes += value.len();
+            if bytes > MAX_VALUES {
+                return Err(Error::msg(format!(
+                    "the values take more than {} MiB: select texts, or elements that do not contain each other",
+                    MAX_VALUES >> 20
+                )));
+            }
+            all.push(value);
+        }
+        Ok(Self(all))
     }
 
     /// The first value.
@@ -180,12 +198,8 @@ pub(super) fn select<'a>(
 /// The values that a selector matches within an element, which may match itself.
 pub(super) fn values(scope: ElementRef<'_>, css: &str) -> Result<Selection> {
     let found = Selector::of(css)?.find(scope).into_iter();
-    Ok(Selection(
-        found
-            .map(|found| match found {
-                Found::Element(node) => node.html(),
-                Found::Value(value) => value.to_owned(),
-            })
-            .collect(),
-    ))
+    Selection::of(found.map(|found| match found {
+        Found::Element(node) => node.html(),
+        Found::Value(value) => value.to_owned(),
+    }))
 }

@@ -214,10 +214,10 @@ impl<'a> PageNode<'a> {
     /// # Errors
     /// As for `xpath`; or a prefix or variable is not in the scope.
     pub fn xpath_with(&self, path: &str, scope: &Scope) -> Result<Selection> {
-        Ok(Selection::of(match self.evaluate(path, scope)? {
-            Value::Nodes(nodes) => nodes.into_iter().map(|node| self.document.markup(node)).collect(),
-            other => vec![other.string(self.document)],
-        }))
+        match self.evaluate(path, scope)? {
+            Value::Nodes(nodes) => Selection::of(nodes.into_iter().map(|node| self.document.markup(node))),
+            other => Selection::of([other.string(self.document)]),
+        }
     }
 
     /// The element with all inside it, as HTML or XML; of another node, its value.
