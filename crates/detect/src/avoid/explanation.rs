@@ -8,7 +8,7 @@ use super::site::Kinship;
 
 /// What the model knows about a URL, and what it would decide: [`Predictor::explain_url`](super::Predictor::explain_url).
 ///
-/// Its text has several lines, in which what came from the URL is escaped as in a string.
+/// Its text has several lines, in which the parts of the URL are escaped as in a string.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     /// The URL.
