@@ -56,21 +56,23 @@ fn a_sitemap_of_50_mb_is_read_in_pieces() {
 #[test]
 fn hostile_documents_take_no_more() {
     let _turn = TURN.blocking_lock();
-    let nested = "<urlset>".to_owned() + &"<a>".repeat(10_000_000);
-    let endless_tag = "<urlset><url ".to_owned() + &"a='b' ".repeat(5_000_000);
-    let endless_text = "<urlset><url><loc>".to_owned() + &"x".repeat(40 * MIB);
+    let nested = "<urlset>".to_owned() + &"<a>".repeat(2_500_000);
+    let endless_tag = "<urlset><url ".to_owned() + &"a='b' ".repeat(1_500_000);
+    let endless_text = "<urlset><url><loc>".to_owned() + &"x".repeat(10 * MIB);
     let alternates =
-        "<urlset><url>".to_owned() + &"<xhtml:link rel='alternate' href='/x'/>".repeat(1_000_000);
-    let references = "<urlset><url><loc>".to_owned() + &"&#120;".repeat(5_000_000);
-    let line = "x".repeat(40 * MIB);
-    let entries = "<urlset>".to_owned() + &"<url><loc>/</loc></url>".repeat(2_000_000);
-    let unclosed = "<urlset>".to_owned() + &"<url><loc>/".repeat(3_000_000);
-    let damages = "<!x>".repeat(10_000_000);
+        "<urlset><url>".to_owned() + &"<xhtml:link rel='alternate' href='/x'/>".repeat(250_000);
+    let references = "<urlset><url><loc>".to_owned() + &"&#120;".repeat(1_500_000);
+    let line = "x".repeat(10 * MIB);
+    let entries = "<urlset>".to_owned() + &"<url><loc>/</loc></url>".repeat(500_000);
+    let unclosed = "<urlset>".to_owned() + &"<url><loc>/".repeat(750_000);
+    let damages = "<!x>".repeat(2_500_000);
     let bomb = gzip(&vec![b' '; 200 * MIB]);
     let texts = [nested, endless_tag, endless_text, alternates, references, line, entries, unclosed, damages];
     for (n, body) in texts.iter().map(String::as_bytes).chain([&bomb[..]]).enumerate() {
         let (report, peak) = read(body);
         println!("{n}: {peak} bytes to read {} ({report:?})", body.len());
-        assert!(peak < 4 * MIB, "{n}: {peak}");
+        // The only one with entries: 50,000 of them are remembered.
+        let most = if body.starts_with(b"<urlset><url><loc>/</loc>") { 2 * MIB } else { MIB };
+        assert!(peak < most, "{n}: {peak}");
     }
 }
