@@ -36,6 +36,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
         ("huntsman-xpath", &[]),
+        ("huntsman-derive", &["huntsman-css", "huntsman-xpath"]),
         ("huntsman-text", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
@@ -47,6 +48,7 @@ fn crates_depend_only_downwards() {
             "huntsman-crawler",
             &[
                 "huntsman-css",
+                "huntsman-derive",
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-store",
@@ -127,7 +129,30 @@ const NETWORK: [&str; 8] =
     ["tokio", "reqwest", "http", "hyper", "rustls", "rustls-platform-verifier", "native-tls", "object_store"];
 
 /// Crates without a network.
-const PURE: [&str; 8] = ["css", "detect", "files", "html", "metrics", "store", "text", "xpath"];
+const PURE: [&str; 9] = ["css", "derive", "detect", "files", "html", "metrics", "store", "text", "xpath"];
+
+/// Crates that a macro may be made of: a user's compiler waits for them, in `release` once more than the crates of a crawl.
+const OF_MACROS: [&str; 9] = [
+    "cssparser",
+    "huntsman-css",
+    "huntsman-xpath",
+    "precomputed-hash",
+    "proc-macro2",
+    "quote",
+    "regex-syntax",
+    "selectors",
+    "syn",
+];
+
+#[test]
+fn the_macro_needs_no_crate_but_grammars() {
+    let found = dependencies();
+    for name in ["huntsman-derive", "huntsman-css"] {
+        for dependency in &found[name] {
+            assert!(OF_MACROS.contains(&dependency.as_str()), "{name} must not depend on {dependency}");
+        }
+    }
+}
 
 #[test]
 fn pure_crates_know_no_network_and_no_runtime() {
