@@ -61,7 +61,7 @@ pub mod prelude {
     pub use std::time::Duration;
 
     pub use huntsman_crawler::{
-        Context, CrawlReport, DownloaderMiddleware, Error, Form, OnException, OnFollow, OnItem, OnPage,
+        Context, CrawlReport, DownloaderMiddleware, Error, Form, Item, OnException, OnFollow, OnItem, OnPage,
         OnRequest, OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile, Request, Response, Result,
         Spider, SpiderMiddleware, Start, XPathScope, spider_fn,
     };

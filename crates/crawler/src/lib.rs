@@ -93,6 +93,47 @@ pub use frontier::{
 pub use host::{HostKey, SlotBy, registrable_domain};
 pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
+/// Makes a struct an [`Item`](trait@Item), which [`Page::item`] and [`Page::items`] read:
+///
+/// ```
+/// use huntsman_crawler::{Item, Page, Request, Response, Result};
+/// use url::Url;
+///
+/// #[derive(Item)]
+/// # #[item(crate = huntsman_crawler)]
+/// struct Book {
+///     #[item(css = "h1")]
+///     title: String,
+///     #[item(css = ".price", re = "[0-9.]+")]
+///     price: f64,
+///     #[item(css = "img::attr(src)")]
+///     pictures: Vec<Url>,
+/// }
+///
+/// # fn main() -> Result<()> {
+/// # let url = Url::parse("http://books.example/1")?;
+/// let html = "<h1>The <i>Mill</i></h1><p class=price>£10.50</p><img src=/1.png>";
+/// let page = Page::new(Request::get(url.clone()), Response::html(url, html));
+/// let book: Book = page.item()?;
+/// assert_eq!((book.title.as_str(), book.price), ("The Mill", 10.5));
+/// assert_eq!(book.pictures[0].as_str(), "http://books.example/1.png");
+/// # Ok(()) }
+/// ```
+///
+/// What is no selector does not compile:
+///
+/// ```compile_fail
+/// use huntsman_crawler::Item;
+///
+/// #[derive(Item)]
+/// # #[item(crate = huntsman_crawler)]
+/// struct Book {
+///     #[item(css = "h1::txt")] // There is no pseudo-element ::txt; there are ::text and ::attr(name).
+///     title: String,
+/// }
+/// ```
+///
+pub use huntsman_derive::Item;
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
 pub use huntsman_xpath::{Limits as XPathLimits, Scope as XPathScope};
@@ -103,9 +144,11 @@ pub use middleware::{
 };
 pub use output::Output;
 pub use pace::Pace;
+#[doc(hidden)]
+pub use page::item_private as __item;
 pub use page::{
-    BinaryBody, Element, Form, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, PageNode, RequestListener,
-    Selection,
+    BinaryBody, Element, Form, FoundLink, FoundValue, IGNORED_EXTENSIONS, Item, ItemValue, LinkExtractor,
+    Page, PageNode, PagePart, RequestListener, Selection,
 };
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;

@@ -32,6 +32,8 @@ pub enum LossKind {
     Seeds,
     /// Items on which a pipeline failed.
     ItemsFailed,
+    /// Items that a callback could not read and gave to [`Output::try_item`](crate::Output::try_item).
+    ItemsUnread,
     /// Items that a pipeline dropped on purpose.
     ItemsDropped,
     /// Pages whose callback failed. Items and requests given before the failure are kept.
@@ -50,6 +52,7 @@ impl fmt::Display for Loss {
         match kind {
             LossKind::Seeds => write!(f, "{count} seed{s} failed")?,
             LossKind::ItemsFailed => write!(f, "{count} item{s} lost, a pipeline failed")?,
+            LossKind::ItemsUnread => write!(f, "{count} item{s} could not be read")?,
             LossKind::ItemsDropped => write!(f, "{count} item{s} dropped by pipelines")?,
             LossKind::Callbacks => write!(f, "{count} page{s} whose callback failed")?,
             LossKind::Feeds => write!(f, "{count} file{s} of the feed {name} not finished")?,

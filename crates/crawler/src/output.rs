@@ -3,6 +3,9 @@
 use url::Url;
 
 use crate::context::Context;
+use crate::error::Result;
+use crate::log;
+use crate::losses::LossKind;
 use crate::page::Page;
 use crate::request::Request;
 
@@ -72,6 +75,32 @@ impl<I> Output<I> {
         self.items.push(item);
         self.given += 1;
         self.flush_if_full();
+    }
+
+    /// Gives an item that could be read; one that could not is counted as a loss ([`LossKind::ItemsUnread`]) and in the stat
+    /// `items/unread`, and the first one is logged. So a page with a bad row gives its other rows:
+    ///
+    /// ```
+    /// use huntsman_crawler::{Item, Output, Page, Result};
+    ///
+    /// fn rows<T: Item>(page: &Page, out: &mut Output<T>) -> Result<()> {
+    ///     page.try_items("tr.row")?.into_iter().for_each(|row| out.try_item(row));
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn try_item(&mut self, item: Result<I>) {
+        let error = match item {
+            Ok(item) => return self.item(item),
+            Err(error) => error,
+        };
+        self.context.stats().inc("items/unread");
+        if self.context.lost(LossKind::ItemsUnread, "", || error.to_string()) {
+            let error = error.to_string();
+            log::warn!(
+                "an item could not be read: {}; further ones are counted, not logged",
+                error.escape_debug()
+            );
+        }
     }
 
     /// Gives a request to the frontier. Depth, referer and slot are set by the engine.

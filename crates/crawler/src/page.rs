@@ -22,6 +22,7 @@ use crate::response::Response;
 
 mod element;
 mod form;
+mod item;
 mod link_extractor;
 mod node;
 mod selector;
@@ -30,6 +31,7 @@ mod xpath;
 
 pub use element::{Element, Selection};
 pub use form::Form;
+pub use item::{FoundValue, Item, ItemValue, PagePart, private as item_private};
 pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 pub use xpath::PageNode;
 

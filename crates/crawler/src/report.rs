@@ -80,11 +80,12 @@ impl CrawlReport {
         self.finish_reason == "finished"
     }
 
-    /// The reason why the crawl as a whole failed, if it did: every start request failed, or pipelines failed on
-    /// every item. A command should then end with an error, whatever the finish reason.
+    /// The reason why the crawl as a whole failed, if it did: every start request failed, or no item of any could be read
+    /// or passed the pipelines. A command should then end with an error, whatever the finish reason.
     pub fn failure(&self) -> Option<String> {
         let lost = |kind| self.losses.iter().filter(|loss| loss.kind == kind).map(|loss| loss.count).sum();
-        let (seeds, items): (u64, u64) = (lost(LossKind::Seeds), lost(LossKind::ItemsFailed));
+        let seeds: u64 = lost(LossKind::Seeds);
+        let items: u64 = lost(LossKind::ItemsFailed) + lost(LossKind::ItemsUnread);
         if seeds > 0 && seeds >= self.seeds {
             return Some("every seed failed".to_owned());
         }

@@ -10,37 +10,30 @@ use crate::document::{Document, Kind, Node};
 use crate::error::Error;
 use crate::expression::{Axis, Comparison, Expression, Named, Operator, Start, Step, Test};
 use crate::functions;
-use crate::parser;
 use crate::scope::Scope;
 use crate::value::{Value, number_of};
-
-/// A compiled expression.
-#[derive(Clone, Debug)]
-pub struct XPath {
-    text: String,
-    expression: Expression,
-}
+use crate::xpath::XPath;
 
 impl XPath {
-    /// Compiles an expression.
-    ///
-    /// # Errors
-    /// It is no XPath 1.0, names a function that does not exist, or is nested more than 64 deep. The message gives the place.
-    pub fn new(expression: &str) -> Result<Self, Error> {
-        Ok(Self { text: expression.to_owned(), expression: parser::parse(expression)? })
-    }
-
-    /// The expression as it was written.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// Evaluates the expression at a node.
     ///
     /// # Errors
     /// A prefix or variable is not in the scope, a function got something else than nodes, a regular expression is not valid, or the steps
     /// were used up.
     pub fn evaluate(&self, document: &Document, node: Node, scope: &Scope) -> Result<Value, Error> {
+        self.evaluate_counted(document, node, scope).map(|(value, _)| value)
+    }
+
+    /// Like [`evaluate`](Self::evaluate), with the number of steps that were used, for callers with a limit over many evaluations.
+    ///
+    /// # Errors
+    /// As for `evaluate`.
+    pub fn evaluate_counted(
+        &self,
+        document: &Document,
+        node: Node,
+        scope: &Scope,
+    ) -> Result<(Value, u64), Error> {
         let evaluation = Evaluation {
             text: &self.text,
             document,
@@ -49,7 +42,8 @@ impl XPath {
             wanted: RefCell::default(),
             patterns: RefCell::default(),
         };
-        evaluation.value(&self.expression, Context { node, position: 1, size: 1 })
+        let value = evaluation.value(&self.expression, Context { node, position: 1, size: 1 })?;
+        Ok((value, scope.steps() - evaluation.left.get()))
     }
 }
 

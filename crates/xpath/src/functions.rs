@@ -10,7 +10,8 @@ use crate::document::{Document, Kind, Node};
 use crate::error::Error;
 use crate::evaluate::{Context, Evaluation};
 use crate::expression::{Expression, Function, Named};
-use crate::value::{Value, is_space, number_of};
+use crate::lexer::is_space;
+use crate::value::{Value, number_of};
 
 /// The greatest size of a compiled regular expression in bytes.
 const REGEX_SIZE: usize = 1 << 20;

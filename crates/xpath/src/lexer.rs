@@ -1,7 +1,6 @@
 //! Tokens of expressions (section 3.7 of the recommendation).
 
 use crate::error::Error;
-use crate::value::is_space;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
@@ -24,6 +23,11 @@ pub(crate) enum Token {
 /// The signs, longer ones first.
 const SIGNS: [&str; 19] =
     ["..", "//", "!=", "<=", ">=", "(", ")", "[", "]", ".", "@", ",", "/", "|", "+", "-", "=", "<", ">"];
+
+/// White space of XML.
+pub(crate) fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
 
 /// The tokens of an expression, each with the byte where it begins.
 pub(crate) fn tokens(expression: &str) -> Result<Vec<(Token, usize)>, Error> {

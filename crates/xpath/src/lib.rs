@@ -24,22 +24,40 @@
 //! assert_eq!(XPath::new("count(//item)")?.evaluate(&document, document.root(), &scope)?.number(&document), 2.0);
 //! # Ok::<(), huntsman_xpath::Error>(())
 //! ```
+//!
+//! Without the feature `evaluate`, which is on by default, only the grammar is left: [`XPath::new`] tells whether an expression is valid, and
+//! the crate needs no other one. So `derive(Item)` checks expressions while a program is compiled.
 
+// Without the evaluation nobody reads what the parser makes.
+#![cfg_attr(not(feature = "evaluate"), allow(dead_code))]
+
+#[cfg(feature = "evaluate")]
 mod axes;
+#[cfg(feature = "evaluate")]
 mod document;
 mod error;
+#[cfg(feature = "evaluate")]
 mod evaluate;
 mod expression;
+#[cfg(feature = "evaluate")]
 mod functions;
 mod lexer;
+#[cfg(feature = "evaluate")]
 mod markup;
 mod parser;
+#[cfg(feature = "evaluate")]
 mod scope;
+#[cfg(feature = "evaluate")]
 mod value;
+#[cfg(feature = "evaluate")]
 mod xml;
+mod xpath;
 
+#[cfg(feature = "evaluate")]
 pub use document::{Builder, Document, Kind, Node};
 pub use error::Error;
-pub use evaluate::XPath;
+#[cfg(feature = "evaluate")]
 pub use scope::{Limits, Scope};
+#[cfg(feature = "evaluate")]
 pub use value::Value;
+pub use xpath::XPath;

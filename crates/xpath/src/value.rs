@@ -1,6 +1,7 @@
 //! Results of expressions, and their conversions (section 3 and 4 of the recommendation).
 
 use crate::document::{Document, Node};
+use crate::lexer::is_space;
 
 /// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,11 +88,6 @@ impl From<Vec<Node>> for Value {
         nodes.dedup();
         Self::Nodes(nodes)
     }
-}
-
-/// White space of XML.
-pub(crate) fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\r' | '\n')
 }
 
 /// A number as XPath writes it: digits with at most one point, after a minus sign or none, between white space.

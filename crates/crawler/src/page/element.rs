@@ -1,5 +1,7 @@
 //! Elements of a page's tree, and values selected from it.
 
+use std::borrow::Cow;
+
 use scraper::ElementRef;
 use url::Url;
 
@@ -16,6 +18,33 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
+    pub(super) fn at(page: &'a Page, node: ElementRef<'a>) -> Self {
+        Self { page, node }
+    }
+
+    /// The root of the tree of HTML.
+    pub(super) fn root(page: &'a Page) -> Self {
+        Self { page, node: page.tree().html.root_element() }
+    }
+
+    pub(super) fn page(&self) -> &'a Page {
+        self.page
+    }
+
+    pub(super) fn node(&self) -> ElementRef<'a> {
+        self.node
+    }
+
+    /// All text inside the element, as in the document.
+    pub(super) fn raw_text(&self) -> Cow<'a, str> {
+        let mut texts = self.node.text();
+        let first = texts.next().unwrap_or_default();
+        match texts.next() {
+            None => Cow::Borrowed(first),
+            Some(second) => Cow::Owned([first, second].into_iter().chain(texts).collect()),
+        }
+    }
+
     /// Tag name in lower case.
     pub fn name(&self) -> &'a str {
         self.node.value().name()
@@ -23,7 +52,7 @@ impl<'a> Element<'a> {
 
     /// All text inside the element, as in the document, stripped at both ends.
     pub fn text(&self) -> String {
-        self.node.text().collect::<String>().trim().to_owned()
+        self.raw_text().trim().to_owned()
     }
 
     /// The value of an attribute; `None` if the element does not have it.

@@ -1,13 +1,11 @@
 //! An adapter that shows an element to the `selectors` crate, with the searched element as the root of the tree.
 
+use huntsman_css::{Dialect, Name, PseudoClass, PseudoElement};
 use scraper::ElementRef;
-use scraper::selector::{CssLocalName, CssString};
 use selectors::attr::{AttrSelectorOperation, CaseSensitivity, NamespaceConstraint};
 use selectors::bloom::BloomFilter;
 use selectors::matching::{ElementSelectorFlags, MatchingContext};
 use selectors::{Element, OpaqueElement};
-
-use super::selector::{Dialect, PseudoClass, PseudoElement};
 
 #[derive(Clone, Debug)]
 pub(super) struct Node<'a> {
@@ -119,12 +117,12 @@ impl<'a> Element for Node<'a> {
         self.element.is_html_element_in_html_document()
     }
 
-    fn has_local_name(&self, name: &CssLocalName) -> bool {
-        self.element.value().name() == &*name.0
+    fn has_local_name(&self, name: &str) -> bool {
+        self.element.value().name() == name
     }
 
-    fn has_namespace(&self, namespace: &CssLocalName) -> bool {
-        *self.element.value().name.ns == *namespace.0
+    fn has_namespace(&self, namespace: &str) -> bool {
+        *self.element.value().name.ns == *namespace
     }
 
     fn is_same_type(&self, other: &Self) -> bool {
@@ -133,11 +131,11 @@ impl<'a> Element for Node<'a> {
 
     fn attr_matches(
         &self,
-        _: &NamespaceConstraint<&CssLocalName>,
-        name: &CssLocalName,
-        operation: &AttrSelectorOperation<&CssString>,
+        _: &NamespaceConstraint<&Name>,
+        name: &Name,
+        operation: &AttrSelectorOperation<&Name>,
     ) -> bool {
-        self.attr(&name.0).is_some_and(|value| operation.eval_str(value))
+        self.attr(name.as_str()).is_some_and(|value| operation.eval_str(value))
     }
 
     fn match_non_ts_pseudo_class(&self, class: &PseudoClass, _: &mut MatchingContext<'_, Dialect>) -> bool {
@@ -171,23 +169,23 @@ impl<'a> Element for Node<'a> {
         false
     }
 
-    fn has_id(&self, id: &CssLocalName, case: CaseSensitivity) -> bool {
-        self.element.value().id().is_some_and(|given| case.eq(given.as_bytes(), id.0.as_bytes()))
+    fn has_id(&self, id: &Name, case: CaseSensitivity) -> bool {
+        self.element.value().id().is_some_and(|given| case.eq(given.as_bytes(), id.as_str().as_bytes()))
     }
 
-    fn has_class(&self, name: &CssLocalName, case: CaseSensitivity) -> bool {
-        self.element.value().has_class(&name.0, case)
+    fn has_class(&self, name: &Name, case: CaseSensitivity) -> bool {
+        self.element.value().has_class(name.as_str(), case)
     }
 
-    fn has_custom_state(&self, _: &CssLocalName) -> bool {
+    fn has_custom_state(&self, _: &Name) -> bool {
         false
     }
 
-    fn imported_part(&self, _: &CssLocalName) -> Option<CssLocalName> {
+    fn imported_part(&self, _: &Name) -> Option<Name> {
         None
     }
 
-    fn is_part(&self, _: &CssLocalName) -> bool {
+    fn is_part(&self, _: &Name) -> bool {
         false
     }
 

@@ -1,21 +1,15 @@
-//! CSS selectors as Scrapy's users write them: with `::text`, `::attr(name)` and `:contains('text')`.
-//!
-//! Their meaning follows parsel; parsing and matching are done by the `selectors` crate.
+//! CSS selectors on the tree of a page. Their grammar is in [`huntsman_css`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt;
 use std::rc::Rc;
 
-use cssparser::{BasicParseErrorKind, CowRcStr, ParseError, ParseErrorKind};
+use huntsman_css::{Branch, Dialect, Take};
 use scraper::ElementRef;
-use scraper::selector::{CssLocalName, CssString, ToCss};
+use selectors::Element as _;
 use selectors::context::{
     MatchingContext, MatchingForInvalidation, MatchingMode, NeedsSelectorFlags, QuirksMode, SelectorCaches,
 };
-use selectors::matching::matches_selector;
-use selectors::parser::{Combinator, Component, ParseRelative, SelectorList, SelectorParseErrorKind};
-use selectors::{Element as _, parser};
 
 use super::node::Node;
 use crate::error::{Error, Result};
@@ -24,30 +18,7 @@ use crate::error::{Error, Result};
 const MAX_SELECTORS: usize = 512;
 
 /// A list of selectors, compiled.
-pub(super) struct Selector {
-    list: SelectorList<Dialect>,
-    /// What each selector of the list selects.
-    parts: Vec<Part>,
-}
-
-/// What one selector of a list selects.
-struct Part {
-    take: Take,
-    /// Number of components from the right that are not matched: the pseudo-element and the components that it makes
-    /// superfluous.
-    offset: usize,
-    /// Whether the descendants of a matching element are included: `p ::text` and `p *::text`.
-    deep: bool,
-}
-
-/// What a selector takes from an element that it matches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Take {
-    Element,
-    /// The text nodes that are its children.
-    Text,
-    Attr(String),
-}
+pub(super) struct Selector(huntsman_css::Selector);
 
 /// A result of a selector.
 #[derive(Clone, Copy)]
@@ -70,7 +41,7 @@ impl Selector {
             if let Some(selector) = cache.get(css) {
                 return Ok(Rc::clone(selector));
             }
-            let selector = Rc::new(Self::parse(css)?);
+            let selector = Rc::new(Self(huntsman_css::Selector::parse(css)?));
             if cache.len() >= MAX_SELECTORS {
                 cache.clear();
             }
@@ -85,7 +56,7 @@ impl Selector {
     /// The selector is not valid, or it selects texts or attributes.
     pub(super) fn of_elements(css: &str) -> Result<Rc<Self>> {
         let selector = Self::of(css)?;
-        if selector.parts.iter().any(|part| part.take != Take::Element) {
+        if !selector.0.takes_elements() {
             let shown = css.escape_debug();
             return Err(Error::msg(format!(
                 "CSS selector \"{shown}\": elements are selected here, and not their ::text or ::attr(name); `css` gives those"
@@ -94,20 +65,13 @@ impl Selector {
         Ok(selector)
     }
 
-    fn parse(css: &str) -> Result<Self> {
-        let grammar = Grammar::default();
-        let mut input = cssparser::Parser::new(css);
-        let list = SelectorList::parse(&grammar, &mut input, ParseRelative::No).map_err(|error| {
-            let (at, what) = grammar.explain(css, input.position().byte_index(), &error);
-            let (shown, character) = (css.escape_debug(), css[..at].chars().count() + 1);
-            Error::msg(format!("CSS selector \"{shown}\", character {character}: {what}"))
-        })?;
-        let parts = list.slice().iter().map(Part::of).collect();
-        Ok(Self { list, parts })
-    }
-
     /// The results within an element, which may match itself; its ancestors are not visible to the selector.
     pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Vec<Found<'a>> {
+        self.search(scope).0
+    }
+
+    /// Like [`find`](Self::find), with the number of nodes that were visited.
+    pub(super) fn search<'a>(&self, scope: ElementRef<'a>) -> (Vec<Found<'a>>, u64) {
         let mut caches = SelectorCaches::default();
         let mut context = MatchingContext::new(
             MatchingMode::Normal,
@@ -118,288 +82,60 @@ impl Selector {
             MatchingForInvalidation::No,
         );
         context.scope_element = Some(Node::new(scope, scope).opaque());
-        let mut found = Vec::new();
-        for (selector, part) in self.list.slice().iter().zip(&self.parts) {
-            part.collect(selector, scope, &mut context, &mut found);
+        let branches = self.0.branches();
+        let (mut found, mut visits) = (Vec::new(), 0);
+        for branch in branches {
+            visits += collect(branch, scope, &mut context, &mut found);
         }
-        if self.parts.len() > 1 {
+        if branches.len() > 1 {
             found.sort_by_key(|(place, _)| *place);
             found.dedup_by_key(|(place, _)| *place);
         }
-        found.into_iter().map(|(_, found)| found).collect()
+        (found.into_iter().map(|(_, found)| found).collect(), visits)
     }
 }
 
 /// A position in the document: the index of a node within the scope, and the index of one of its attributes.
 type DocumentOrder = (usize, usize);
 
-impl Part {
-    fn of(selector: &parser::Selector<Dialect>) -> Self {
-        let Some(pseudo) = selector.pseudo_element() else {
-            return Self { take: Take::Element, offset: 0, deep: false };
-        };
-        let components: Vec<_> = selector.iter_raw_match_order().collect();
-        // From the right: the pseudo-element, the combinator that binds it, and what it belongs to.
-        let mut offset = 2;
-        let is_any = |component: &&Component<Dialect>| {
-            matches!(component, Component::ExplicitUniversalType | Component::ExplicitAnyNamespace)
-        };
-        let any = offset + components[offset..].iter().take_while(|component| is_any(component)).count();
-        let deep = matches!(components.get(any), Some(Component::Combinator(Combinator::Descendant)));
-        if deep {
-            offset = any + 1;
-        }
-        Self { take: pseudo.0.clone(), offset, deep }
-    }
-
-    fn collect<'a>(
-        &self,
-        selector: &parser::Selector<Dialect>,
-        scope: ElementRef<'a>,
-        context: &mut MatchingContext<'_, Dialect>,
-        found: &mut Vec<(DocumentOrder, Found<'a>)>,
-    ) {
-        // The open elements, and whether each of them is selected.
-        let mut open = Vec::new();
-        for (number, node) in scope.descendants().enumerate() {
-            if number > 0 {
-                let parent = node.parent().map(|parent| parent.id());
-                while open.last().is_some_and(|(id, _)| Some(*id) != parent) {
-                    open.pop();
-                }
+/// Adds what a branch takes within an element, and returns the number of nodes that were visited.
+fn collect<'a>(
+    branch: &Branch,
+    scope: ElementRef<'a>,
+    context: &mut MatchingContext<'_, Dialect>,
+    found: &mut Vec<(DocumentOrder, Found<'a>)>,
+) -> u64 {
+    // The open elements, and whether each of them is selected.
+    let mut open = Vec::new();
+    let mut visits = 0;
+    for (number, node) in scope.descendants().enumerate() {
+        visits += 1;
+        if number > 0 {
+            let parent = node.parent().map(|parent| parent.id());
+            while open.last().is_some_and(|(id, _)| Some(*id) != parent) {
+                open.pop();
             }
-            let of_parent = open.last().is_some_and(|(_, taken)| *taken);
-            if let Some(element) = ElementRef::wrap(node) {
-                let taken = (self.deep && of_parent)
-                    || matches_selector(selector, self.offset, None, &Node::new(element, scope), context);
-                open.push((node.id(), taken));
-                match &self.take {
-                    Take::Element if taken => found.push(((number, 0), Found::Element(element))),
-                    Take::Attr(wanted) if taken => {
-                        let mut attributes = element.value().attrs().enumerate();
-                        if let Some((at, (_, value))) = attributes.find(|(_, (name, _))| name == wanted) {
-                            found.push(((number, at + 1), Found::Value(value)));
-                        }
+        }
+        let of_parent = open.last().is_some_and(|(_, taken)| *taken);
+        if let Some(element) = ElementRef::wrap(node) {
+            let taken =
+                (branch.is_deep() && of_parent) || branch.matches(&Node::new(element, scope), context);
+            open.push((node.id(), taken));
+            match branch.take() {
+                Take::Element if taken => found.push(((number, 0), Found::Element(element))),
+                Take::Attr(wanted) if taken => {
+                    let mut attributes = element.value().attrs().enumerate();
+                    if let Some((at, (_, value))) = attributes.find(|(_, (name, _))| name == wanted) {
+                        found.push(((number, at + 1), Found::Value(value)));
                     }
-                    _ => {}
                 }
-            } else if let (Take::Text, true, Some(text)) = (&self.take, of_parent, node.value().as_text()) {
-                found.push(((number, 0), Found::Value(text)));
+                _ => {}
             }
+        } else if let (Take::Text, true, Some(text)) = (branch.take(), of_parent, node.value().as_text()) {
+            found.push(((number, 0), Found::Value(text)));
         }
     }
-}
-
-/// The supported kinds of selectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Dialect;
-
-impl parser::SelectorImpl for Dialect {
-    type AttrValue = CssString;
-    type Identifier = CssLocalName;
-    type LocalName = CssLocalName;
-    type NamespacePrefix = CssLocalName;
-    type NamespaceUrl = CssLocalName;
-    type BorrowedNamespaceUrl = CssLocalName;
-    type BorrowedLocalName = CssLocalName;
-    type NonTSPseudoClass = PseudoClass;
-    type PseudoElement = PseudoElement;
-    type ExtraMatchingData<'a> = ();
-}
-
-/// The supported pseudo-classes that do not depend on the position in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PseudoClass {
-    /// The text of the element contains this one. This is not CSS, but an extension of cssselect.
-    Contains(String),
-    /// The language of the element is this one or a variant of it.
-    Lang(String),
-    /// A link.
-    Link,
-    Checked,
-    Disabled,
-    Enabled,
-    /// A state that only a browser knows: an element is never hovered over or visited here.
-    Never,
-}
-
-impl PseudoClass {
-    fn of(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "link" | "any-link" => Self::Link,
-            "checked" => Self::Checked,
-            "disabled" => Self::Disabled,
-            "enabled" => Self::Enabled,
-            "active" | "focus" | "hover" | "target" | "visited" => Self::Never,
-            _ => return None,
-        })
-    }
-}
-
-impl parser::NonTSPseudoClass for PseudoClass {
-    fn is_active_or_hover(&self) -> bool {
-        false
-    }
-
-    fn is_user_action_state(&self) -> bool {
-        false
-    }
-}
-
-impl ToCss for PseudoClass {
-    fn to_css<W: fmt::Write>(&self, to: &mut W) -> fmt::Result {
-        write!(to, ":{self:?}")
-    }
-}
-
-/// `::text` or `::attr(name)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PseudoElement(Take);
-
-impl parser::PseudoElement for PseudoElement {}
-
-impl ToCss for PseudoElement {
-    fn to_css<W: fmt::Write>(&self, to: &mut W) -> fmt::Result {
-        write!(to, "::{:?}", self.0)
-    }
-}
-
-/// The parser's visitor. It remembers what it refused, because the errors of the `selectors` parser do not contain
-/// the name.
-#[derive(Default)]
-struct Grammar {
-    refused: RefCell<Option<Refused>>,
-}
-
-struct Refused {
-    /// The name as written in the selector, with its colons.
-    written: String,
-    what: String,
-}
-
-type ParseResult<T> = Result<T, ParseError<SelectorParseErrorKind>>;
-
-impl Grammar {
-    fn refuse<T>(&self, written: String, what: String) -> ParseResult<T> {
-        *self.refused.borrow_mut() = Some(Refused { written, what });
-        Err(ParseError::custom(SelectorParseErrorKind::UnsupportedPseudoClassOrElement))
-    }
-
-    fn no_such_element<T>(&self, name: &str) -> ParseResult<T> {
-        let what = format!("there is no pseudo-element ::{name}; there are ::text and ::attr(name)");
-        self.refuse(format!("::{name}"), what)
-    }
-
-    fn no_such_class<T>(&self, name: &str) -> ParseResult<T> {
-        self.refuse(format!(":{name}"), format!("there is no pseudo-class :{name}"))
-    }
-
-    /// A description of the error, and its byte offset.
-    fn explain(&self, css: &str, end: usize, error: &ParseError<SelectorParseErrorKind>) -> (usize, String) {
-        use SelectorParseErrorKind as Kind;
-        if let Some(refused) = self.refused.take() {
-            return (css.find(&refused.written).unwrap_or(0), refused.what);
-        }
-        let what = match &error.kind {
-            ParseErrorKind::Basic(BasicParseErrorKind::EndOfInput) => "the selector ends too early",
-            ParseErrorKind::Basic(_) => "this is not a selector",
-            ParseErrorKind::Custom(kind) => match kind {
-                Kind::EmptySelector => "a selector is missing",
-                Kind::DanglingCombinator => "no selector follows the last combinator",
-                Kind::PseudoElementExpectedColon
-                | Kind::PseudoElementExpectedIdent
-                | Kind::NoIdentForPseudo => "a colon needs the name of a pseudo-class",
-                Kind::ClassNeedsIdent => "a dot needs the name of a class",
-                Kind::InvalidState => {
-                    "nothing may follow ::text and ::attr(name), and they may not be in brackets"
-                }
-                Kind::ExpectedNamespace => "there are no namespaces",
-                Kind::NoQualifiedNameInAttributeSelector
-                | Kind::UnexpectedTokenInAttributeSelector
-                | Kind::ExpectedBarInAttr
-                | Kind::BadValueInAttr
-                | Kind::InvalidQualNameInAttr => "this is not an attribute selector",
-                _ => "this is not a selector",
-            },
-        };
-        (end, what.to_owned())
-    }
-}
-
-impl<'i> parser::Parser<'i> for Grammar {
-    type Impl = Dialect;
-    type Error = SelectorParseErrorKind;
-
-    fn parse_is_and_where(&self) -> bool {
-        true
-    }
-
-    fn is_is_alias(&self, name: &str) -> bool {
-        name.eq_ignore_ascii_case("matches")
-    }
-
-    fn parse_has(&self) -> bool {
-        true
-    }
-
-    fn parse_nth_child_of(&self) -> bool {
-        true
-    }
-
-    fn allow_forgiving_selectors(&self) -> bool {
-        false
-    }
-
-    fn parse_non_ts_pseudo_class(&self, name: CowRcStr<'i>) -> ParseResult<PseudoClass> {
-        PseudoClass::of(&name).map_or_else(|| self.no_such_class(&name), Ok)
-    }
-
-    fn parse_non_ts_functional_pseudo_class(
-        &self,
-        name: CowRcStr<'i>,
-        arguments: &mut cssparser::Parser<'i>,
-        _: bool,
-    ) -> ParseResult<PseudoClass> {
-        let class = match name.to_ascii_lowercase().as_str() {
-            "contains" => PseudoClass::Contains,
-            "lang" => PseudoClass::Lang,
-            _ => return self.no_such_class(&name),
-        };
-        let argument = arguments.expect_ident_or_string().map(|argument| argument.as_ref().to_owned());
-        match argument {
-            Ok(argument) if arguments.is_exhausted() => Ok(class(argument)),
-            _ => self.refuse(format!(":{name}("), format!(":{name} takes one string: :{name}('...')")),
-        }
-    }
-
-    fn parse_pseudo_element(&self, name: CowRcStr<'i>) -> ParseResult<PseudoElement> {
-        match &*name {
-            "text" => Ok(PseudoElement(Take::Text)),
-            "attr" => self.refuse(
-                "::attr".to_owned(),
-                "::attr needs the name of an attribute: ::attr(href)".to_owned(),
-            ),
-            name => self.no_such_element(name),
-        }
-    }
-
-    fn parse_functional_pseudo_element(
-        &self,
-        name: CowRcStr<'i>,
-        arguments: &mut cssparser::Parser<'i>,
-    ) -> ParseResult<PseudoElement> {
-        if &*name != "attr" {
-            return self.no_such_element(&name);
-        }
-        let argument = arguments.expect_ident_or_string().map(|argument| argument.as_ref().to_owned());
-        match argument {
-            Ok(argument) if arguments.is_exhausted() => Ok(PseudoElement(Take::Attr(argument))),
-            _ => self.refuse(
-                "::attr(".to_owned(),
-                "::attr takes the name of one attribute: ::attr(href)".to_owned(),
-            ),
-        }
-    }
+    visits
 }
 
 #[cfg(test)]

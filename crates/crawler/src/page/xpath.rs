@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
+use html5ever::tree_builder::TreeSink;
 use huntsman_xpath::{Builder, Document, Kind, Node, Scope, Value, XPath};
-use scraper::{ElementRef, Html};
+use scraper::{ElementRef, Html, HtmlTreeSink};
 use url::Url;
 
 use super::Page;
-use super::element::Selection;
+use super::element::{Element, Selection};
 use crate::error::{Error, Result};
 
 /// Compiled expressions kept per thread.
@@ -21,7 +22,12 @@ pub(super) struct Nodes {
     pub(super) document: Document,
     /// By the address of an element of the HTML tree, its node.
     places: OnceCell<HashMap<usize, Node>>,
+    /// By a node, the element of the HTML tree.
+    ids: OnceCell<HashMap<Node, ElementId>>,
 }
+
+/// The type of ids of nodes in the HTML tree, which the crate `scraper` does not export.
+type ElementId = <HtmlTreeSink as TreeSink>::Handle;
 
 impl Nodes {
     /// Copies an HTML tree. Elements and attributes have no namespaces, as in lxml's trees of HTML.
@@ -46,12 +52,16 @@ impl Nodes {
                 }
             }
         }
-        Ok(Self { document: builder.finish(), places: OnceCell::new() })
+        Ok(Self::of(builder.finish()))
     }
 
     /// Reads XML.
     pub(super) fn of_xml(text: &str) -> Result<Self> {
-        Ok(Self { document: Document::read_xml(text).map_err(no_tree)?, places: OnceCell::new() })
+        Ok(Self::of(Document::read_xml(text).map_err(no_tree)?))
+    }
+
+    fn of(document: Document) -> Self {
+        Self { document, places: OnceCell::new(), ids: OnceCell::new() }
     }
 
     /// The node of an element of the HTML tree.
@@ -63,6 +73,15 @@ impl Nodes {
             elements.map(address).zip(self.elements()).collect()
         });
         places.get(&address(element.value())).copied()
+    }
+
+    /// The element of the HTML tree of a node.
+    fn element<'a>(&self, html: &'a Html, node: Node) -> Option<ElementRef<'a>> {
+        let ids = self.ids.get_or_init(|| {
+            let elements = html.tree.root().descendants().filter(|node| node.value().is_element());
+            self.elements().zip(elements.map(|element| element.id())).collect()
+        });
+        ElementRef::wrap(html.tree.get(*ids.get(&node)?)?)
     }
 
     fn elements(&self) -> impl Iterator<Item = Node> + '_ {
@@ -136,6 +155,42 @@ impl<'a> PageNode<'a> {
 
     pub(super) fn id(&self) -> Node {
         self.node
+    }
+
+    /// Another node of the same tree.
+    pub(super) fn with(&self, node: Node) -> Self {
+        Self { node, ..*self }
+    }
+
+    pub(super) fn page(&self) -> &'a Page {
+        self.page
+    }
+
+    pub(super) fn is_element(&self) -> bool {
+        self.document.kind(self.node) == Kind::Element
+    }
+
+    /// The element of HTML that this node is; `None` in XML, and for other kinds of nodes.
+    pub(super) fn element(&self) -> Option<Element<'a>> {
+        if !self.document.is_html() {
+            return None;
+        }
+        if self.node == self.document.root() {
+            return Some(Element::root(self.page));
+        }
+        // A document of HTML stands on the page's tree.
+        let nodes = self.page.html_nodes().ok()?;
+        Some(Element::at(self.page, nodes.element(&self.page.tree().html, self.node)?))
+    }
+
+    /// A result of an expression as a string.
+    pub(super) fn string(&self, value: &Value) -> String {
+        value.string(self.document)
+    }
+
+    /// The result of an expression, and the steps that it took.
+    pub(super) fn evaluate_counted(&self, path: &str, scope: &Scope) -> Result<(Value, u64)> {
+        Ok(compiled(path)?.evaluate_counted(self.document, self.node, scope)?)
     }
 
     /// Whether an expression holds here.

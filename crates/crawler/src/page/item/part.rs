@@ -1,0 +1,219 @@
+//! The part of a page from which an item is read, and what reading may cost.
+
+use std::cell::Cell;
+use std::fmt;
+
+use huntsman_xpath::{Scope, Value};
+use scraper::ElementRef;
+
+use super::found::FoundValue;
+use crate::error::{Error, Result};
+use crate::page::element::{Element, Selection};
+use crate::page::selector::{Found, Selector};
+use crate::page::{Page, PageNode};
+
+/// The most nodes that are visited for the items of one call: half a second to two. XPath counts its steps, and has the same limit.
+const MAX_VISITS: u64 = 50_000_000;
+/// The most bytes of the texts of the items of one call, as of a [`Selection`].
+const MAX_BYTES: u64 = 64 << 20;
+/// Deepest nesting of items. A list of items of its own type, such as answers to answers, ends where the page ends; with an absolute XPath
+/// expression it would not.
+const MAX_DEPTH: u8 = 64;
+
+/// A part of a page from which an [`Item`](super::Item) is read: the whole page, an element, or a node that XPath selected.
+#[derive(Clone, Copy)]
+pub struct PagePart<'a> {
+    place: Place<'a>,
+    budget: &'a Budget,
+    depth: u8,
+}
+
+/// A place in the tree of a page.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Page(&'a Page),
+    Element(Element<'a>),
+    Node(PageNode<'a>),
+}
+
+/// What is left of the limits of a call.
+#[derive(Debug)]
+pub(super) struct Budget {
+    visits: Cell<u64>,
+    bytes: Cell<u64>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { visits: Cell::new(MAX_VISITS), bytes: Cell::new(MAX_BYTES) }
+    }
+}
+
+impl Budget {
+    fn visit(&self, nodes: u64) -> Result<()> {
+        spend(&self.visits, nodes).ok_or_else(|| {
+            let limit = format!("reading needs more than {MAX_VISITS} visits of nodes");
+            Error::msg(format!("{limit}: do the parts contain each other, or does an XPath expression of a part begin with //?"))
+        })
+    }
+
+    fn read(&self, bytes: usize) -> Result<()> {
+        spend(&self.bytes, bytes as u64).ok_or_else(|| {
+            let limit = format!("the values take more than {} MiB", MAX_BYTES >> 20);
+            Error::msg(format!("{limit}: select texts, or elements that do not contain each other"))
+        })
+    }
+}
+
+fn spend(left: &Cell<u64>, amount: u64) -> Option<()> {
+    left.set(left.get().checked_sub(amount)?);
+    Some(())
+}
+
+impl<'a> PagePart<'a> {
+    pub(super) fn new(place: Place<'a>, budget: &'a Budget) -> Self {
+        Self { place, budget, depth: 0 }
+    }
+
+    /// A place inside this part.
+    ///
+    /// # Errors
+    /// The items are nested too deep.
+    pub(super) fn inside(&self, place: Place<'a>) -> Result<Self> {
+        if self.depth == MAX_DEPTH {
+            return Err(Error::msg(format!(
+                "items are nested more than {MAX_DEPTH} deep; an XPath expression that looks inside a part begins with .// and not with //"
+            )));
+        }
+        Ok(Self { place, budget: self.budget, depth: self.depth + 1 })
+    }
+
+    /// The page.
+    pub fn page(&self) -> &'a Page {
+        match self.place {
+            Place::Page(page) => page,
+            Place::Element(element) => element.page(),
+            Place::Node(node) => node.page(),
+        }
+    }
+
+    /// The part as an element of HTML: of the whole page its root.
+    ///
+    /// # Errors
+    /// It is a node of XML, an attribute or a text.
+    pub fn element(&self) -> Result<Element<'a>> {
+        match self.place {
+            Place::Page(page) => Ok(Element::root(page)),
+            Place::Element(element) => Ok(element),
+            Place::Node(node) => node.element().ok_or_else(|| {
+                let node = node.name();
+                Error::msg(format!(
+                    "CSS selects in elements of HTML, and <{node}> is a node of XML: use xpath = \"...\""
+                ))
+            }),
+        }
+    }
+
+    /// The part as a node, from which XPath selects: of the whole page its root.
+    ///
+    /// # Errors
+    /// The page has no tree for XPath.
+    pub fn node(&self) -> Result<PageNode<'a>> {
+        match self.place {
+            Place::Page(page) => page.root(),
+            Place::Element(element) => element.as_node(),
+            Place::Node(node) => Ok(node),
+        }
+    }
+
+    /// Values by a CSS selector, as [`Page::css`] and [`Element::css`] give them.
+    ///
+    /// # Errors
+    /// The selector is not valid, or the part is no element of HTML.
+    pub fn css(&self, css: &str) -> Result<Selection> {
+        self.element()?.css(css)
+    }
+
+    /// Values by an XPath expression, as [`Page::xpath`] gives them.
+    ///
+    /// # Errors
+    /// The expression is not valid, or needs more steps than are allowed.
+    pub fn xpath(&self, path: &str) -> Result<Selection> {
+        self.node()?.xpath(path)
+    }
+
+    /// What a CSS selector finds. Elements are inside the part and never the part itself, else a list of items of its own type would not
+    /// end; texts and attributes may be its own.
+    pub(super) fn find_css(&self, css: &str) -> Result<Vec<FoundValue<'a>>> {
+        let scope = self.element()?;
+        let is_page = matches!(self.place, Place::Page(_));
+        let (found, visits) = Selector::of(css)?.search(scope.node());
+        self.budget.visit(visits)?;
+        let is_inside = |node: &ElementRef<'a>| is_page || *node != scope.node();
+        let place = |found| match found {
+            Found::Value(text) => Some(FoundValue::text_of(*self, text)),
+            Found::Element(node) if is_inside(&node) => {
+                Some(FoundValue::place_of(*self, Place::Element(Element::at(scope.page(), node))))
+            }
+            Found::Element(_) => None,
+        };
+        Ok(found.into_iter().filter_map(place).collect())
+    }
+
+    /// What an XPath expression finds: elements as places, all else as texts.
+    pub(super) fn find_xpath(&self, path: &str, scope: &Scope) -> Result<Vec<FoundValue<'a>>> {
+        let context = self.node()?;
+        let (value, visits) = context.evaluate_counted(path, scope)?;
+        self.budget.visit(visits)?;
+        let found = |node: PageNode<'a>| match node.is_element() {
+            true => FoundValue::place_of(*self, Place::Node(node)),
+            false => FoundValue::text_of(*self, node.raw_text()),
+        };
+        Ok(match value {
+            Value::Nodes(nodes) => nodes.into_iter().map(|node| found(context.with(node))).collect(),
+            other => vec![FoundValue::text_of(*self, context.string(&other))],
+        })
+    }
+
+    /// Counts the text of a value.
+    pub(super) fn read(&self, bytes: usize) -> Result<()> {
+        self.budget.read(bytes)
+    }
+}
+
+impl fmt::Debug for PagePart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Page(page) => page.fmt(f),
+            Place::Element(element) => element.fmt(f),
+            Place::Node(node) => node.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::{Request, Response};
+
+    #[test]
+    fn what_reading_costs_is_counted_over_all_fields() {
+        let url = Url::parse("http://h/").unwrap();
+        let page = Page::new(Request::get(url.clone()), Response::html(url, "<p>one<p>two"));
+        let budget = |visits, bytes| Budget { visits: Cell::new(visits), bytes: Cell::new(bytes) };
+        // The tree has seven nodes without the document.
+        let few_visits = budget(13, 8);
+        let part = PagePart::new(Place::Page(&page), &few_visits);
+        let found = part.find_css("p").unwrap();
+        assert_eq!(found[1].text().unwrap().as_deref(), Some("two"));
+        let told = part.find_css("p").unwrap_err().to_string();
+        assert!(told.contains("more than 50000000 visits of nodes"), "{told}");
+        assert!(found[0].text().is_ok());
+        assert!(found[0].text().unwrap_err().to_string().contains("more than 64 MiB"));
+        let one_step = budget(1, 8);
+        let part = PagePart::new(Place::Page(&page), &one_step);
+        assert!(part.find_xpath("//p", &Scope::new()).unwrap_err().to_string().contains("visits of nodes"));
+    }
+}

@@ -1,0 +1,3 @@
+//! The integration tests of the crate, as one program.
+
+mod diagnostics;
