@@ -16,6 +16,7 @@ use crate::meta::{self, MetaKey, MetaValue};
 use crate::page::parse_url;
 use crate::secrets::redact;
 
+mod curl;
 mod wire;
 
 /// The label of the callback for requests that name none.
