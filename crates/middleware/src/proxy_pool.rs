@@ -83,6 +83,7 @@ const LOOK: Duration = Duration::from_secs(1);
 ///     .set("proxy_choice", "request");
 /// ```
 #[derive(Debug)]
+#[doc(alias = "ROTATING_PROXY_LIST")]
 pub struct ProxyPool {
     health: Mutex<Health>,
     /// The place of each proxy in the pool, by name.

@@ -89,6 +89,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// [`SessionRules::on_new_session`] logs in before a session is used. Sessions are kept in the job, and so are their cookies; memory is bounded by
 /// `session_pool_size` and `session_max_named`. Politeness stays per host, whatever the number of sessions.
 #[derive(Debug)]
+#[doc(alias = "SessionPool")]
 pub struct Sessions {
     shared: Arc<Shared>,
     rules: SessionRules,

@@ -441,3 +441,6 @@ fn works(session: &Member, proxies: Option<&dyn Proxies>) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;
