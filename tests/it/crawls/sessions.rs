@@ -324,7 +324,10 @@ async fn a_form_keeps_the_session_of_its_page_and_links_do_not() {
     });
     let spider = || {
         spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<()>| {
-            out.follow_links(page);
+            // Requests that the spider makes are treated as links that are followed automatically.
+            for request in page.follow_all("a")? {
+                out.request(request);
+            }
             if let Ok(form) = Form::of(page, "form") {
                 out.request(form.request()?);
             }
