@@ -12,6 +12,12 @@ struct Selecting;
 #[doc = include_str!("../docs/guide/forms.md")]
 struct Forms;
 
+#[doc = include_str!("../docs/guide/sessions.md")]
+struct Sessions;
+
+#[doc = include_str!("../docs/guide/recipes.md")]
+struct Recipes;
+
 #[doc = include_str!("../docs/guide/items.md")]
 struct Items;
 

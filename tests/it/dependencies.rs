@@ -208,16 +208,21 @@ fn only_the_command_line_parses_arguments() {
 
 /// The built-in components that other sources name, and why. Taking out any other component touches its own file, its
 /// `mod` line and its line in the list of `crates/middleware/src/lib.rs`, and the rest compiles.
-const NAMED_ELSEWHERE: [(&str, &str); 10] = [
+const NAMED_ELSEWHERE: [(&str, &str); 12] = [
     ("avoid_dup", "the command reports what it learnt; the adapter for spider's crawls is made of it"),
+    ("cookies", "a session has a cookie jar, which is removed at its end"),
     ("http_cache", "the commands `cache` and `verify` read its files"),
     ("http_compression", "the recording decodes bodies by the same limits"),
     ("http_proxy", "the command and the search engines of copyvio checks read its settings"),
     ("incremental", "the command `verify` reads its files"),
+    ("proxy_pool", "a session has one proxy of the pool"),
     ("recording", "the command refuses to mix two crawls in a file, and reports a failed write"),
     ("redirect", "meta refreshes are followed as redirects are"),
     ("referer", "a redirect sets the Referer of the next request by the same policy"),
-    ("retry", "the HTTP cache does not store responses that are retried"),
+    (
+        "retry",
+        "the HTTP cache does not store responses that are retried; a blocked request of a session is retried in another",
+    ),
     ("robots_txt", "Nofollow, RobotsSitemaps and the command `robots` read its settings"),
 ];
 

@@ -209,11 +209,26 @@ impl FetchErrorKind {
     ];
 }
 
+/// How far a failed download is the fault of the proxy that it went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProxyFault {
+    /// No proxy was used, or the failure has nothing to do with it.
+    #[default]
+    None,
+    /// The proxy or the site behind it failed, and it cannot be told which: the proxy made no tunnel to the site, or nothing came through it in
+    /// time.
+    Possible,
+    /// The proxy could not be reached, or does not serve this crawl. The site did not get the request.
+    Certain,
+}
+
 /// A failed download: a kind to branch on, a message to read, and the cause.
 #[derive(Debug)]
 pub struct FetchError {
     kind: FetchErrorKind,
     message: String,
+    /// `None` if the downloader did not say: then the kind decides.
+    proxy_fault: Option<ProxyFault>,
     status: Option<StatusCode>,
     request_sent: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -226,6 +241,7 @@ impl FetchError {
         Self {
             kind,
             message: message.into(),
+            proxy_fault: None,
             status: None,
             request_sent: false,
             source: None,
@@ -267,6 +283,22 @@ impl FetchError {
     pub fn after_sending(mut self) -> Self {
         self.request_sent = true;
         self
+    }
+
+    /// Says how far the proxy of the request is at fault. Without it, [`FetchErrorKind::Proxy`] is certainly the fault of a proxy, and nothing
+    /// else is.
+    pub fn with_proxy_fault(mut self, fault: ProxyFault) -> Self {
+        self.proxy_fault = Some(fault);
+        self
+    }
+
+    /// How far the proxy of the request is at fault.
+    pub fn proxy_fault(&self) -> ProxyFault {
+        let by_kind = match self.kind {
+            FetchErrorKind::Proxy => ProxyFault::Certain,
+            _ => ProxyFault::None,
+        };
+        self.proxy_fault.unwrap_or(by_kind)
     }
 
     /// The kind of failure.
@@ -314,9 +346,10 @@ impl FetchError {
     }
 
     /// Whether host health counts this as a failure of the host: it could not be reached. A connection that is reset
-    /// or falls silent may be the fault of one page, and must not cost the host its other pages.
+    /// or falls silent may be the fault of one page, and must not cost the host its other pages. Nor does the host pay for a proxy that is or may
+    /// be at fault.
     pub fn is_host_failure(&self) -> bool {
-        self.is_connect()
+        self.is_connect() && self.proxy_fault() == ProxyFault::None
     }
 
     /// The drop reason of a request that ended with this error.

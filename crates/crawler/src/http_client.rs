@@ -168,7 +168,6 @@ impl Downloader for HttpDownloader {
     }
 
     async fn fetch_watched(&self, request: &Request, watch: Watch<'_>) -> Result<Response, FetchError> {
-        let start = Instant::now();
         let (host, port) = target_of(&request.url)?;
         if request.method == Method::CONNECT {
             return Err(FetchError::new(
@@ -183,6 +182,31 @@ impl Downloader for HttpDownloader {
         let route = proxied.as_deref().unwrap_or(&self.direct);
         let target =
             RequestTarget { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
+        self.exchange(request, watch, (route, port), &target).await.map_err(|error| match target.proxy {
+            Some(_) => {
+                let fault = failure::proxy_fault(&error, &target);
+                error.with_proxy_fault(fault)
+            }
+            None => error,
+        })
+    }
+
+    async fn address(&self, host: &str) -> Option<IpAddr> {
+        self.network.resolver.address(host).await
+    }
+}
+
+impl HttpDownloader {
+    /// Sends a request by a route to a port of its target, and reads the response.
+    async fn exchange(
+        &self,
+        request: &Request,
+        watch: Watch<'_>,
+        (route, port): (&Route, u16),
+        target: &RequestTarget<'_>,
+    ) -> Result<Response, FetchError> {
+        let start = Instant::now();
+        let host = target.host;
         self.network.check_host(host, port, target.proxy).map_err(|failure| unsent(&failure))?;
         let mut pooled = route.client(&self.config, host, port, target.https)?;
 
@@ -197,7 +221,7 @@ impl Downloader for HttpDownloader {
         let (answer, attempt) = loop {
             let attempt = Arc::new(Attempt::new(port));
             let served = pooled.served();
-            let outgoing = self.rules.outgoing(request, &target);
+            let outgoing = self.rules.outgoing(request, target);
             let sending = ATTEMPT.scope(Arc::clone(&attempt), pooled.client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
                 Ok(answer) => break (answer, attempt),
@@ -205,7 +229,7 @@ impl Downloader for HttpDownloader {
                     if stale < MAX_STALE
                         && may_resend(
                             &error,
-                            &target,
+                            target,
                             &request.method,
                             attempt.reused() || pooled.served() != served,
                         ) =>
@@ -221,19 +245,15 @@ impl Downloader for HttpDownloader {
                     tokio::time::sleep(OUT_OF_FILES_WAIT).await;
                     pooled = route.client(&self.config, host, port, target.https)?;
                 }
-                Err(error) => return Err(failure::of_head(error, &target)),
+                Err(error) => return Err(failure::of_head(error, target)),
             }
         };
-        let mut response = self.rules.read(request, answer, &target, watch, &mut timer).await;
+        let mut response = self.rules.read(request, answer, target, watch, &mut timer).await;
         pooled.serve();
         if let Ok(response) = &mut response {
             (response.timings.dns, response.timings.connect) = attempt.times();
         }
         response
-    }
-
-    async fn address(&self, host: &str) -> Option<IpAddr> {
-        self.network.resolver.address(host).await
     }
 }
 

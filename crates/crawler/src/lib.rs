@@ -86,7 +86,7 @@ pub use drop::{DropReason, DropState, Dropped};
 pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Crawls, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer, OnDownload};
-pub use fetch::{Downloader, FetchError, FetchErrorKind, Watch};
+pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
 };

@@ -176,6 +176,10 @@ pub const REDIRECT_TTL: MetaKey<u64> = MetaKey::new("redirect_ttl");
 pub const DONT_MERGE_COOKIES: MetaKey<bool> = MetaKey::new("dont_merge_cookies");
 /// The cookie jar of this request: a text or a number.
 pub const COOKIEJAR: MetaKey<Value> = MetaKey::new("cookiejar");
+/// The session of this request: a name of the spider's choice, or that of a session of the pool, which begins with `#`.
+pub const SESSION: MetaKey<String> = MetaKey::new("session");
+/// The request is sent outside of any session.
+pub const DONT_USE_SESSION: MetaKey<bool> = MetaKey::new("dont_use_session");
 /// The HTTP cache neither answers the request nor stores its response.
 pub const DONT_CACHE: MetaKey<bool> = MetaKey::new("dont_cache");
 /// The request has depth 0, wherever it was found.

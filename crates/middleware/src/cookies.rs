@@ -90,6 +90,11 @@ impl CookieJars {
         self.with(to, |jar| *jar = copy);
     }
 
+    /// Removes a jar with its cookies. Returns whether there was one.
+    pub fn remove(&self, name: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+    }
+
     /// Writes all jars into one JSON file, readable for its owner only.
     ///
     /// # Errors
@@ -138,11 +143,15 @@ impl Persist for Cookies {
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        state.map_or(Ok(()), |state| self.jars.set_json(&String::from_utf8_lossy(state)))
+        let Some(state) = state else { return Ok(()) };
+        // Not the hash of any state: the next one is written even if it has no jars.
+        self.saved.store(1, Ordering::Relaxed);
+        self.jars.set_json(&String::from_utf8_lossy(state))
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        if self.jars.names().is_empty() {
+        // Jars that were removed must also leave the job.
+        if self.jars.names().is_empty() && self.saved.load(Ordering::Relaxed) == 0 {
             return Ok(None);
         }
         let text = self.jars.to_json()?;

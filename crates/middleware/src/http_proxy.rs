@@ -1,18 +1,18 @@
 //! HttpProxy: chooses the proxy of each request, and limits the request rate of each proxy.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, RateLimit, Request, Result, Settings,
-    meta, settings,
+    Component, Context, DownloaderMiddleware, Hooks, OnRequest, RateLimit, Request, Result, Settings, meta,
+    settings,
 };
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
-use crate::{added, origin};
+use crate::added;
+use crate::proxies::{NoProxy, check};
 
 settings! {
     /// Settings of [`HttpProxy`].
@@ -37,7 +37,7 @@ settings! {
 pub struct HttpProxy {
     http: Option<String>,
     https: Option<String>,
-    direct: Vec<Exception>,
+    direct: NoProxy,
     /// The time between two requests through one proxy; `None` is no limit.
     period: Option<Duration>,
     limits: Mutex<HashMap<String, Arc<RateLimit>>>,
@@ -45,16 +45,6 @@ pub struct HttpProxy {
 
 /// Maximum number of proxies whose quota is remembered.
 const MAX_PROXIES: usize = 10_000;
-
-/// An entry of `no_proxy`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Exception {
-    All,
-    /// A domain with its subdomains, optionally on one port only.
-    Domain(String, Option<u16>),
-    /// An address, or a range of addresses with the length of its prefix.
-    Addresses(IpAddr, u8),
-}
 
 impl HttpProxy {
     /// Creates the component from the settings; never `None`, because requests may name a proxy in their meta.
@@ -68,7 +58,6 @@ impl HttpProxy {
 
     fn new(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let own: HttpProxySettings = settings.of()?;
-        let mut no_proxy = own.no_proxy.clone();
         let from_env = |names: &[&str]| {
             let found = names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
             found.filter(|_| own.proxy_from_env)
@@ -77,9 +66,6 @@ impl HttpProxy {
         // read it either.
         let http = from_env(&["http_proxy", "all_proxy", "ALL_PROXY"]);
         let https = from_env(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]);
-        if let Some(list) = from_env(&["no_proxy", "NO_PROXY"]) {
-            no_proxy.extend(list.split([',', ' ']).map(str::to_owned));
-        }
         let chosen = |env: Option<String>, name: &str| match &own.proxy {
             Some(proxy) if !proxy.trim().is_empty() => check(proxy, "setting proxy").map(Some),
             _ => env.map(|proxy| check(&proxy, name)).transpose(),
@@ -88,7 +74,7 @@ impl HttpProxy {
         Ok(Self {
             http: chosen(http, "variable http_proxy")?,
             https: chosen(https, "variable https_proxy")?,
-            direct: no_proxy.iter().filter_map(|entry| Exception::parse(entry)).collect(),
+            direct: NoProxy::from_settings(settings, variable),
             period: period.filter(|_| own.proxy_requests_per_second > 0.0),
             limits: Mutex::default(),
         })
@@ -97,7 +83,7 @@ impl HttpProxy {
     /// The proxy for a URL by the settings or the environment; `None` means that it is reached directly.
     pub fn proxy_for(&self, url: &Url) -> Option<&String> {
         let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
-        proxy.as_ref().filter(|_| !self.direct.iter().any(|exception| exception.matches(url)))
+        proxy.as_ref().filter(|_| !self.direct.matches(url))
     }
 
     /// Waits until the quota of a proxy permits another request.
@@ -119,72 +105,6 @@ impl HttpProxy {
         };
         limit.wait().await;
     }
-}
-
-/// Checks that an address can be a proxy and returns its URL; a bare `host:port` is an http proxy.
-fn check(address: &str, source: &str) -> Result<String> {
-    let address = address.trim();
-    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let fits = |url: &Url| {
-        matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h")
-            && url.host_str().is_some_and(|host| !host.is_empty())
-    };
-    match Url::parse(&with_scheme) {
-        Ok(url) if fits(&url) => Ok(with_scheme),
-        _ => Err(Error::usage(format!(
-            "{source}: expected http, https, socks5 or socks5h://[user:password@]host[:port]"
-        ))),
-    }
-}
-
-impl Exception {
-    fn parse(entry: &str) -> Option<Self> {
-        let entry = entry.trim();
-        if entry == "*" {
-            return Some(Self::All);
-        }
-        let bare = entry.trim_start_matches('[').trim_end_matches(']');
-        if let Ok(address) = bare.parse::<IpAddr>() {
-            return Some(Self::Addresses(address, if address.is_ipv4() { 32 } else { 128 }));
-        }
-        if let Some((address, length)) = entry.split_once('/')
-            && let (Ok(address), Ok(length)) = (address.parse::<IpAddr>(), length.parse::<u8>())
-        {
-            return Some(Self::Addresses(address, length));
-        }
-        let (name, port) = match entry.rsplit_once(':') {
-            Some((name, port)) => (name, Some(port.parse().ok()?)),
-            None => (entry, None),
-        };
-        let name = name.trim_start_matches('*').trim_matches('.').to_ascii_lowercase();
-        (!name.is_empty()).then_some(Self::Domain(name, port))
-    }
-
-    fn matches(&self, url: &Url) -> bool {
-        match self {
-            Self::All => true,
-            Self::Domain(name, port) => {
-                origin::is_within(origin::host(url), name)
-                    && (port.is_none() || *port == url.port_or_known_default())
-            }
-            Self::Addresses(range, length) => match (url.host(), range) {
-                (Some(Host::Ipv4(own)), IpAddr::V4(range)) => {
-                    same_prefix(own.to_bits().into(), range.to_bits().into(), 32, *length)
-                }
-                (Some(Host::Ipv6(own)), IpAddr::V6(range)) => {
-                    same_prefix(own.to_bits(), range.to_bits(), 128, *length)
-                }
-                _ => false,
-            },
-        }
-    }
-}
-
-fn same_prefix(a: u128, b: u128, bits: u8, length: u8) -> bool {
-    let differing = a ^ b;
-    let shift = u32::from(bits.saturating_sub(length));
-    // A prefix of length 0 means a shift by all 128 bits, which overflows: then every address matches.
-    differing.checked_shr(shift).unwrap_or(0) == 0
 }
 
 impl Component for HttpProxy {

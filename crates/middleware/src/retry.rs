@@ -44,7 +44,6 @@ settings! {
 #[derive(Debug)]
 pub struct Retry {
     codes: Vec<u16>,
-    non_idempotent: bool,
 }
 
 impl Retry {
@@ -55,8 +54,7 @@ impl Retry {
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: RetrySettings = settings.of()?;
         let codes = own.retry_http_codes.clone();
-        let non_idempotent = own.retry_non_idempotent;
-        Ok(own.retry_enabled.then_some(Self { codes, non_idempotent }))
+        Ok(own.retry_enabled.then_some(Self { codes }))
     }
 }
 
@@ -77,14 +75,18 @@ pub fn retry_request(request: &Request, reason: &str, cx: &Context) -> Option<Re
     retry_copy(request, reason, Duration::ZERO, cx)
 }
 
-fn retry_copy(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> Option<Request> {
+/// Like [`retry_request`]; the copy waits at least this long.
+pub(crate) fn retry_copy(
+    request: &Request,
+    reason: &str,
+    at_least: Duration,
+    cx: &Context,
+) -> Option<Request> {
     let settings: RetrySettings = cx.settings().of_or_default();
     if request.meta_flag(meta::DONT_RETRY) {
         return None;
     }
-    let own = request.meta_value(meta::MAX_RETRY_TIMES);
-    let max = own.unwrap_or(settings.retry_times.into()).min(u8::MAX.into());
-    if u64::from(request.retries) >= max {
+    if retries_left(request, cx) == 0 {
         cx.stats().inc("retry/max_reached");
         log::error!(url = %request.url, retries = request.retries, "gave up: {}", reason.escape_debug());
         return None;
@@ -104,6 +106,26 @@ fn retry_copy(request: &Request, reason: &str, at_least: Duration, cx: &Context)
     cx.stats().inc(&format!("retry/reason_count/{reason}"));
     log::debug!(url = %request.url, retry = copy.retries, "trying again later: {}", reason.escape_debug());
     Some(copy)
+}
+
+/// How often a request may still be retried.
+pub(crate) fn retries_left(request: &Request, cx: &Context) -> u64 {
+    let own = request.meta_value(meta::MAX_RETRY_TIMES);
+    let max = own.unwrap_or_else(|| cx.settings().of_or_default::<RetrySettings>().retry_times.into());
+    max.min(u8::MAX.into()).saturating_sub(request.retries.into())
+}
+
+/// Whether components may retry a request at all.
+pub(crate) fn may_retry(request: &Request, cx: &Context) -> bool {
+    let settings: RetrySettings = cx.settings().of_or_default();
+    settings.retry_enabled && !request.meta_flag(meta::DONT_RETRY)
+}
+
+/// Whether a request that failed may be sent again: the failure is temporary, and either nothing was sent or sending twice does no harm.
+pub(crate) fn is_repeatable(request: &Request, error: &FetchError, cx: &Context) -> bool {
+    let settings: RetrySettings = cx.settings().of_or_default();
+    let is_harmless = !matches!(request.method, Method::POST | Method::PATCH);
+    error.is_transient() && (is_harmless || settings.retry_non_idempotent || !error.was_sent())
 }
 
 /// The wait before this retry. The jitter is a hash of the URL, so a crawl with the same seed waits equally long.
@@ -159,8 +181,7 @@ impl DownloaderMiddleware for Retry {
         error: &FetchError,
         cx: &Context,
     ) -> Result<OnException> {
-        let repeatable = !matches!(request.method, Method::POST | Method::PATCH);
-        if !error.is_transient() || !(repeatable || self.non_idempotent || !error.was_sent()) {
+        if !is_repeatable(request, error, cx) {
             return Ok(OnException::Pass);
         }
         Ok(match retry_copy(request, error.kind().name(), Duration::ZERO, cx) {

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | decisions of the engine and the middlewares, delays and back-off | [`ScriptedDownloader`] | virtual |
 //! | HTTP on the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
+//! | crawls through proxies | [`ForwardProxy`] | real |
 //! | that hostile sites do not break the crawler | [`Chaos`] | real |
 //! | data in a Redis server or cluster | [`redis`] | real |
 //! | objects in an S3 bucket | [`moto`] | real |
@@ -57,6 +58,8 @@ pub mod pdf;
 #[cfg(feature = "kit")]
 pub mod prometheus;
 #[cfg(feature = "kit")]
+mod proxy;
+#[cfg(feature = "kit")]
 mod record;
 #[cfg(feature = "kit")]
 pub mod redis;
@@ -76,6 +79,8 @@ pub use answer::{After, Answer, Part};
 pub use chaos::{BehaviourInfo, Chaos, ChaosBuilder, Family, Verdict};
 #[cfg(feature = "kit")]
 pub use gate::Gate;
+#[cfg(feature = "kit")]
+pub use proxy::{ForwardProxy, ProxyBehaviour};
 #[cfg(feature = "kit")]
 pub use record::{Outcome, Record, RecordedRequest, SiteRequest};
 #[cfg(feature = "kit")]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
 use huntsman_crawler::{
-    Downloader, FetchError, FetchErrorKind, OnDownload, Request, Response, Timings, Watch,
+    Downloader, FetchError, FetchErrorKind, OnDownload, ProxyFault, Request, Response, Timings, Watch,
 };
 use tokio::time::Instant;
 use url::{Position, Url};
@@ -36,6 +36,7 @@ enum End {
     Error {
         kind: FetchErrorKind,
         sent: bool,
+        fault: Option<ProxyFault>,
     },
     Never,
 }
@@ -79,7 +80,15 @@ impl Reply {
                 | K::Tls
                 | K::ConnectTimeout
         );
-        Self::of(End::Error { kind, sent: !before })
+        Self::of(End::Error { kind, sent: !before, fault: None })
+    }
+
+    /// Says how far the proxy of the request is at fault for a failure, as the HTTP client does.
+    pub fn proxy_fault(mut self, of_proxy: ProxyFault) -> Self {
+        if let End::Error { fault, .. } = &mut self.end {
+            *fault = Some(of_proxy);
+        }
+        self
     }
 
     /// A fetch that never completes; it ends only when its caller drops it.
@@ -381,8 +390,12 @@ impl Downloader for ScriptedDownloader {
         }
         let end = match reply.end {
             End::Never => std::future::pending().await,
-            End::Error { kind, sent } => {
+            End::Error { kind, sent, fault } => {
                 let error = FetchError::new(kind, format!("scripted {} of {}", kind.name(), request.url));
+                let error = match fault {
+                    Some(fault) => error.with_proxy_fault(fault),
+                    None => error,
+                };
                 Err(if sent { error.after_sending() } else { error })
             }
             End::Response { status, headers, body, flags } => {

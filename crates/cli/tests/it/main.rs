@@ -19,6 +19,7 @@ mod record;
 mod refusals;
 mod resume;
 mod serve;
+mod sessions;
 mod signals;
 mod sitemaps;
 mod sweep;

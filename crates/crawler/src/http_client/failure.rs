@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use super::proxy::Proxy;
-use crate::fetch::{FetchError, FetchErrorKind};
+use super::proxy::{Proxy, Scheme};
+use crate::fetch::{FetchError, FetchErrorKind, ProxyFault};
 
 /// An error made by the resolver. The HTTP library passes it on as a cause, where it is found again.
 #[derive(Debug)]
@@ -162,6 +162,44 @@ fn classify_h2(error: &h2::Error) -> Classification {
     let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
     let gone = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
     Classification { unprocessed: refused || gone, ..Classification::lost() }
+}
+
+/// How far a proxy is at fault for an error of a request that went through it. A proxy that cannot reach a site is not to blame for that, but it
+/// says only that it made no tunnel, so nobody can tell.
+pub(crate) fn proxy_fault(error: &FetchError, target: &RequestTarget<'_>) -> ProxyFault {
+    use FetchErrorKind as K;
+    /// What proxies say if the connection behind them fails. The types of these errors are private: only their text can be read.
+    const BEHIND: [&str; 7] = [
+        "tunnel error: unsuccessful",
+        "general server failure",
+        "connection not allowed",
+        "network unreachable",
+        "host unreachable",
+        "SOCKS error: connection refused",
+        "ttl expired",
+    ];
+    let Some(proxy) = target.proxy else { return ProxyFault::None };
+    match error.kind() {
+        K::Proxy => {
+            let message = error.to_string();
+            let is_behind = BEHIND.iter().any(|text| message.contains(text));
+            if is_behind { ProxyFault::Possible } else { ProxyFault::Certain }
+        }
+        // A request for http is sent to the proxy itself, so there is nothing else that could have been connected to.
+        K::ConnectTimeout if !target.https && matches!(proxy.scheme, Scheme::Http { .. }) => {
+            ProxyFault::Certain
+        }
+        K::Connect
+        | K::Tls
+        | K::ConnectTimeout
+        | K::FirstByteTimeout
+        | K::IdleTimeout
+        | K::TotalTimeout
+        | K::Reset
+        | K::Incomplete
+        | K::BadResponse => ProxyFault::Possible,
+        _ => ProxyFault::None,
+    }
 }
 
 /// How long to wait for other requests to finish when the process cannot open more files.

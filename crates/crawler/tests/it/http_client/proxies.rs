@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use huntsman_crawler::{FetchErrorKind as K, HttpDownloader, Request, Settings};
+use huntsman_crawler::{FetchErrorKind as K, HttpDownloader, ProxyFault, Request, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{Server, downloader, fetch, get, page};
@@ -95,7 +95,47 @@ async fn a_proxy_that_fails_is_a_proxy_error() {
         let error = fetch(&downloader, through(&proxy, "https://site.invalid/")).await.unwrap_err();
         assert_eq!(error.kind(), K::Proxy, "{proxy}: {error}");
         assert!(!error.was_sent() && error.is_transient());
+        // A tunnel that was not made may be the fault of the site.
+        let expected = if proxy == chatty.url("") { ProxyFault::Possible } else { ProxyFault::Certain };
+        assert_eq!(error.proxy_fault(), expected, "{proxy}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_proxy_that_cannot_reach_the_site_is_perhaps_not_at_fault_and_the_host_is_not_blamed() {
+    let no_tunnel = Server::once("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n").await;
+    let silent = Server::start(|mut peer, _| async move {
+        peer.gone().await;
+    })
+    .await;
+    let closing = Server::start(|mut peer, _| async move {
+        peer.head().await;
+    })
+    .await;
+    let unreachable = Server::start(|mut peer, _| async move {
+        peer.bytes(3).await;
+        peer.put(b"\x05\x00").await;
+        peer.bytes(4).await;
+        peer.put(b"\x05\x04\x00\x01\0\0\0\0\0\0").await;
+    })
+    .await;
+    let impatient = |s: &mut Settings| (s.connect_timeout, s.first_byte_timeout) = (0.3, 0.3);
+    let socks = format!("socks5h://{}", unreachable.address);
+    for (proxy, url, kind, fault) in [
+        (no_tunnel.url(""), "https://site.invalid/", K::Proxy, ProxyFault::Possible),
+        (silent.url(""), "https://site.invalid/", K::ConnectTimeout, ProxyFault::Possible),
+        (silent.url(""), "http://site.invalid/", K::FirstByteTimeout, ProxyFault::Possible),
+        (closing.url(""), "http://site.invalid/", K::Reset, ProxyFault::Possible),
+        (socks, "http://site.invalid/", K::Proxy, ProxyFault::Possible),
+    ] {
+        let error = fetch(&downloader(impatient), through(&proxy, url)).await.unwrap_err();
+        assert_eq!((error.kind(), error.proxy_fault()), (kind, fault), "{proxy} {url}: {error}");
+        assert!(!error.is_host_failure(), "{error}");
+    }
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let direct = Request::parse(&format!("http://{gone}/")).unwrap();
+    let error = fetch(&downloader(|_| {}), direct).await.unwrap_err();
+    assert!(error.proxy_fault() == ProxyFault::None && error.is_host_failure(), "{error}");
 }
 
 #[tokio::test]
