@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::response::Response;
 
+mod budget;
 mod element;
 mod form;
 mod link_extractor;
@@ -405,7 +406,8 @@ impl Page {
     /// are compiled once per thread.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// The selector is not valid, or needs more than 50 million steps on this page: nodes that are looked at, and 16 bytes of texts and attributes
+    /// that are compared.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'_>>> {
         Ok(element::select(self, self.tree().html.root_element(), css)?.collect())
     }
@@ -417,7 +419,7 @@ impl Page {
     /// (`h1::text, img::attr(alt)`) find is in document order, each once.
     ///
     /// # Errors
-    /// The selector is not valid, or the values take more than 64 MiB.
+    /// The selector is not valid, or needs more than 50 million steps on this page; or the values take more than 64 MiB.
     pub fn css(&self, css: &str) -> Result<Selection> {
         element::values(self.tree().html.root_element(), css)
     }
@@ -427,9 +429,9 @@ impl Page {
     /// passed over. The spider asks for these links, so the guards against traps let them pass.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// As for [`select`](Self::select).
     pub fn follow_all(&self, css: &str) -> Result<Vec<Request>> {
-        let found = selector::Selector::of(css)?.find(self.tree().html.root_element()).into_iter();
+        let found = selector::Selector::of(css)?.find(self.tree().html.root_element())?.into_iter();
         let addresses = found.filter_map(|found| match found {
             selector::Found::Element(element) => element.attr("href").or_else(|| element.attr("src")),
             selector::Found::Value(value) => Some(value),

@@ -17,14 +17,22 @@ use selectors::matching::matches_selector;
 use selectors::parser::{Combinator, Component, ParseRelative, SelectorList, SelectorParseErrorKind};
 use selectors::{Element as _, parser};
 
+use super::budget::Budget;
 use super::node::Node;
 use crate::error::{Error, Result};
 
 /// Compiled selectors kept per thread.
 const MAX_SELECTORS: usize = 512;
 
+/// Deepest nesting of brackets, because they are parsed inside each other.
+const MAX_NESTING: usize = 64;
+/// The most simple selectors and combinators of one selector of a list, because they are matched inside each other.
+const MAX_COMPONENTS: usize = 512;
+
 /// A list of selectors, compiled.
 pub(super) struct Selector {
+    /// As it was written.
+    css: String,
     list: SelectorList<Dialect>,
     /// What each selector of the list selects.
     parts: Vec<Part>,
@@ -95,6 +103,9 @@ impl Selector {
     }
 
     fn parse(css: &str) -> Result<Self> {
+        if is_nested_too_deep(css) {
+            return Err(refused(css, &format!("its brackets are nested more than {MAX_NESTING} deep")));
+        }
         let grammar = Grammar::default();
         let mut input = cssparser::Parser::new(css);
         let list = SelectorList::parse(&grammar, &mut input, ParseRelative::No).map_err(|error| {
@@ -102,12 +113,22 @@ impl Selector {
             let (shown, character) = (css.escape_debug(), css[..at].chars().count() + 1);
             Error::msg(format!("CSS selector \"{shown}\", character {character}: {what}"))
         })?;
+        if list.slice().iter().any(is_too_long) {
+            return Err(refused(css, &format!("it has more than {MAX_COMPONENTS} parts without a comma")));
+        }
         let parts = list.slice().iter().map(Part::of).collect();
-        Ok(Self { list, parts })
+        Ok(Self { css: css.to_owned(), list, parts })
     }
 
     /// The results within an element, which may match itself; its ancestors are not visible to the selector.
-    pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Vec<Found<'a>> {
+    ///
+    /// # Errors
+    /// Matching takes more than 50 million steps.
+    pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Result<Vec<Found<'a>>> {
+        self.find_within(scope, &Budget::default())
+    }
+
+    fn find_within<'a>(&self, scope: ElementRef<'a>, budget: &Budget) -> Result<Vec<Found<'a>>> {
         let mut caches = SelectorCaches::default();
         let mut context = MatchingContext::new(
             MatchingMode::Normal,
@@ -117,17 +138,67 @@ impl Selector {
             NeedsSelectorFlags::No,
             MatchingForInvalidation::No,
         );
-        context.scope_element = Some(Node::new(scope, scope).opaque());
+        context.scope_element = Some(Node::new(scope, scope, budget).opaque());
         let mut found = Vec::new();
         for (selector, part) in self.list.slice().iter().zip(&self.parts) {
-            part.collect(selector, scope, &mut context, &mut found);
+            part.collect(selector, (scope, budget), &mut context, &mut found);
+        }
+        if budget.is_used_up() {
+            let steps = budget.all();
+            let what = format!(
+                "this page needs more than the {steps} steps that are allowed; select in parts of the page, or with fewer combinators"
+            );
+            return Err(refused(&self.css, &what));
         }
         if self.parts.len() > 1 {
             found.sort_by_key(|(place, _)| *place);
             found.dedup_by_key(|(place, _)| *place);
         }
-        found.into_iter().map(|(_, found)| found).collect()
+        Ok(found.into_iter().map(|(_, found)| found).collect())
     }
+}
+
+/// An error on a selector as a whole.
+fn refused(css: &str, what: &str) -> Error {
+    Error::msg(format!("CSS selector \"{}\": {what}", css.escape_debug()))
+}
+
+/// Whether brackets outside of strings and comments are nested too deep.
+fn is_nested_too_deep(css: &str) -> bool {
+    let (mut depth, mut quote, mut bytes) = (0_usize, None, css.bytes().peekable());
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => _ = bytes.next(),
+            // A string that does not end with its line is an error of the parser.
+            (b'\n', Some(_)) => quote = None,
+            (_, Some(end)) => quote = quote.filter(|_| byte != end),
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (b'/', None) if bytes.next_if_eq(&b'*').is_some() => {
+                while bytes.next().is_some_and(|inside| inside != b'*' || bytes.peek() != Some(&b'/')) {}
+            }
+            (b'(' | b'[' | b'{', None) => depth += 1,
+            (b')' | b']' | b'}', None) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a selector, or one in its brackets, has too many components.
+fn is_too_long(selector: &parser::Selector<Dialect>) -> bool {
+    let is_any_too_long = |list: &[parser::Selector<Dialect>]| list.iter().any(is_too_long);
+    selector.len() > MAX_COMPONENTS
+        || selector.iter_raw_match_order().any(|component| match component {
+            Component::Is(list) | Component::Where(list) | Component::Negation(list) => {
+                is_any_too_long(list.slice())
+            }
+            Component::NthOf(of) => is_any_too_long(of.selectors()),
+            Component::Has(list) => list.iter().any(|relative| is_too_long(&relative.selector)),
+            _ => false,
+        })
 }
 
 /// A position in the document: the index of a node within the scope, and the index of one of its attributes.
@@ -155,13 +226,16 @@ impl Part {
     fn collect<'a>(
         &self,
         selector: &parser::Selector<Dialect>,
-        scope: ElementRef<'a>,
+        (scope, budget): (ElementRef<'a>, &Budget),
         context: &mut MatchingContext<'_, Dialect>,
         found: &mut Vec<(DocumentOrder, Found<'a>)>,
     ) {
         // The open elements, and whether each of them is selected.
         let mut open = Vec::new();
         for (number, node) in scope.descendants().enumerate() {
+            if !budget.step() {
+                return;
+            }
             if number > 0 {
                 let parent = node.parent().map(|parent| parent.id());
                 while open.last().is_some_and(|(id, _)| Some(*id) != parent) {
@@ -171,13 +245,22 @@ impl Part {
             let of_parent = open.last().is_some_and(|(_, taken)| *taken);
             if let Some(element) = ElementRef::wrap(node) {
                 let taken = (self.deep && of_parent)
-                    || matches_selector(selector, self.offset, None, &Node::new(element, scope), context);
+                    || matches_selector(
+                        selector,
+                        self.offset,
+                        None,
+                        &Node::new(element, scope, budget),
+                        context,
+                    );
                 open.push((node.id(), taken));
                 match &self.take {
                     Take::Element if taken => found.push(((number, 0), Found::Element(element))),
                     Take::Attr(wanted) if taken => {
-                        let mut attributes = element.value().attrs().enumerate();
-                        if let Some((at, (_, value))) = attributes.find(|(_, (name, _))| name == wanted) {
+                        // `xlink:href` is not `href`.
+                        let mut attributes = element.value().attrs.iter().enumerate();
+                        let found_at =
+                            attributes.find(|(_, (name, _))| name.ns.is_empty() && *name.local == **wanted);
+                        if let Some((at, (_, value))) = found_at {
                             found.push(((number, at + 1), Found::Value(value)));
                         }
                     }
@@ -311,7 +394,7 @@ impl Grammar {
                 | Kind::NoIdentForPseudo => "a colon needs the name of a pseudo-class",
                 Kind::ClassNeedsIdent => "a dot needs the name of a class",
                 Kind::InvalidState => {
-                    "nothing may follow ::text and ::attr(name), and they may not be in brackets"
+                    "nothing may follow ::text and ::attr(name); neither they nor :has(..) may be in :has(..), nor they in other brackets"
                 }
                 Kind::ExpectedNamespace => "there are no namespaces",
                 Kind::NoQualifiedNameInAttributeSelector
@@ -407,7 +490,8 @@ mod tests {
     use serde::Deserialize;
     use url::Url;
 
-    use crate::{Page, Request, Response};
+    use super::{Budget, MAX_COMPONENTS, MAX_NESTING, Selector};
+    use crate::{Page, Request, Response, Result};
 
     /// The results of parsel; its versions are in the first line. The attributes of its document are in alphabetical
     /// order, because the tree here does not keep their order.
@@ -482,6 +566,103 @@ mod tests {
         }
         let error = page.select("p::text").unwrap_err().to_string();
         assert!(error.contains("`css` gives those"), "{error}");
+    }
+
+    /// The steps that a selector takes on a page.
+    fn steps(page: &Page, css: &str, most: u64) -> Result<u64> {
+        let budget = Budget::of(most);
+        Selector::of(css)?.find_within(page.tree().html.root_element(), &budget)?;
+        Ok(budget.used())
+    }
+
+    fn list(length: usize) -> Page {
+        page(&"<li class='a b'><a href=/x>one</a><b>two</b>".repeat(length))
+    }
+
+    #[test]
+    fn what_people_select_takes_linear_time() {
+        let (one, two) = (list(500), list(1_000));
+        for css in [
+            "li a::attr(href)",
+            "li ::text",
+            "body > li > a",
+            "li + li",
+            "li:nth-child(odd)",
+            "li:nth-last-child(2n)",
+            "li:nth-of-type(3n+1)",
+            "li:nth-last-of-type(-n+3)",
+            "li:nth-child(odd of .a)",
+            "li:nth-last-child(odd of *)",
+            "li:has(> a)",
+            "li:has(+ li b)",
+            "li:contains('two')",
+            "li:not(:is(.c, .d)) b",
+            "li[class~=b]:enabled, b:disabled",
+        ] {
+            let (one, two) = (steps(&one, css, u64::MAX).unwrap(), steps(&two, css, u64::MAX).unwrap());
+            assert!(one < 20_000 && two <= 2 * one, "{css}: {one} and {two} steps");
+        }
+    }
+
+    #[test]
+    fn what_would_take_quadratic_time_ends_with_an_error_that_names_the_limit() {
+        let (wide, deep) = (list(1_000), page(&"<div><p>x".repeat(500)));
+        for (page, css) in [
+            (&wide, "b ~ li"),
+            (&wide, "* ~ p ~ *, b ~ * ~ li"),
+            (&wide, ":has(~ p)"),
+            (&wide, ":not(:has(~ p)) ~ p"),
+            (&wide, "li:not(p ~ li)"),
+            (&deep, "p div"),
+            (&deep, "div div div div div div div b, b div div p"),
+            (&deep, "div:contains('y')"),
+            (&deep, "div:has(b)"),
+            (&deep, "div:lang(en)"),
+            (&deep, ":is(:is(b div) div) p"),
+        ] {
+            match steps(page, css, 20_000) {
+                Ok(used) => panic!("{css}: {used} steps"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("needs more than the 20000 steps that are allowed"), "{error}");
+                    assert!(error.contains(&css.escape_debug().to_string()), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_and_attributes_that_are_compared_again_and_again_cost_steps() {
+        let text = "word ".repeat(20_000);
+        let page = page(&format!("<div title='{text}' class='{text}'>{text}{}", "<p>".repeat(1_000)));
+        for css in ["[title$=x] p", "div:contains(x), :not(div:contains(x)) p", "p:not([title*=x] p)"] {
+            assert!(steps(&page, css, 200_000).is_err(), "{css}");
+        }
+        assert!(steps(&page, "div[title^=word]:contains(word)", 200_000).is_ok());
+    }
+
+    #[test]
+    fn what_costs_too_much_costs_only_its_query() {
+        let page = page(&"<p>".repeat(2_000));
+        assert!(steps(&page, "b ~ p", 1_000_000).unwrap_err().to_string().contains("CSS selector \"b ~ p\""));
+        assert_eq!(page.css("p").unwrap().get_all().len(), 2_000);
+        assert_eq!(Budget::default().all(), 50_000_000);
+    }
+
+    #[test]
+    fn selectors_nested_too_deep_and_too_long_ones_are_refused() {
+        let page = page("<p>x");
+        let nested = |depth: usize| format!("{}p{}", ":not(".repeat(depth), ")".repeat(depth));
+        assert!(page.select(&nested(MAX_NESTING)).is_ok());
+        for depth in [MAX_NESTING + 1, 100_000] {
+            assert!(page.select(&nested(depth)).unwrap_err().to_string().contains("more than 64 deep"));
+        }
+        let hidden = format!("{}p", ":not([a=')'], /* ) */ \\), ".repeat(100_000));
+        assert!(page.select(&hidden).unwrap_err().to_string().contains("more than 64 deep"));
+        for long in ["p ".repeat(100_000) + "p", format!(":is({}p)", "p > ".repeat(MAX_COMPONENTS))] {
+            assert!(page.select(&long).unwrap_err().to_string().contains("more than 512 parts"));
+        }
+        assert_eq!(page.select(&("p, ".repeat(10_000) + "p")).unwrap().len(), 1);
     }
 
     #[test]
