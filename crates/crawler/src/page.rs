@@ -469,7 +469,8 @@ impl Page {
         self.root()?.nodes(path)
     }
 
-    /// The root of the tree, from which XPath selects.
+    /// The outermost element, `html` or that of the XML, from which XPath selects: `page.xpath("body/h1")` is `page.xpath("/html/body/h1")`, as
+    /// in parsel.
     ///
     /// # Errors
     /// The body is XML without any element.
@@ -643,6 +644,33 @@ mod tests {
         assert_eq!(page.css("noscript img::attr(src)").unwrap().get_all(), ["/late.png"]);
         assert_eq!(page.xpath("//noscript/*/@href").unwrap().get_all(), ["/s.css", "/x"]);
         assert_eq!(page.links().len(), 1, "the scan without a tree reads it so, too");
+    }
+
+    #[test]
+    fn a_link_of_svg_is_no_href() {
+        let page = page("<svg><a id=s xlink:href=/s>s</a><a xlink:href=/x href=/h>h</a></svg>");
+        assert_eq!(page.css("a::attr(href)").unwrap().get_all(), ["/h"]);
+        assert_eq!(page.css("a[href]::text").unwrap().get_all(), ["h"]);
+    }
+
+    #[test]
+    fn what_is_in_a_template_are_elements() {
+        let page = page("<div>a<template id=t>b<p class=x>c</p></template>d<i>e</i></div>");
+        assert_eq!(page.css("div::text").unwrap().get_all(), ["a", "d"]);
+        assert_eq!(page.css("div ::text").unwrap().get_all(), ["a", "b", "c", "d", "e"]);
+        assert_eq!(page.css("div > template > p.x::text").unwrap().get_all(), ["c"]);
+        assert_eq!(page.css("template:has(p):not(:empty)::attr(id)").unwrap().get_all(), ["t"]);
+        assert_eq!(page.xpath("//div/template/p/text()").unwrap().get_all(), ["c"]);
+        let template = &page.select("template").unwrap()[0];
+        assert_eq!(template.html(), page.xpath("//template").unwrap().get().unwrap());
+    }
+
+    #[test]
+    fn relative_paths_begin_at_the_outermost_element() {
+        let page = page("<!--c--><title>t</title><p id=p>x");
+        assert_eq!(page.xpath("head/title/text()").unwrap().get_all(), ["t"]);
+        assert_eq!(page.xpath("name()").unwrap().get().as_deref(), Some("html"));
+        assert_eq!(page.xpath("/comment() | body/p/@id").unwrap().get_all(), ["<!--c-->", "p"]);
     }
 
     #[test]

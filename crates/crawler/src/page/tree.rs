@@ -29,8 +29,24 @@ impl Tree {
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let options = ParseOpts { tree_builder, ..ParseOpts::default() };
         let parser = parse_document(HtmlTreeSink::new(Html::new_document()), options);
-        let html = parser.one(&document[..end.unwrap_or(document.len())]);
+        let mut html = parser.one(&document[..end.unwrap_or(document.len())]);
+        open_templates(&mut html);
         Self { html, truncated: end.is_some() }
+    }
+}
+
+/// Puts what is in a `template` right into it. Browsers keep it in a document of its own, which selectors do not enter; lists that scripts fill are
+/// written there.
+fn open_templates(html: &mut Html) {
+    let fragments = html.tree.nodes().filter(|node| node.value().is_fragment() && node.parent().is_some());
+    for fragment in fragments.map(|node| node.id()).collect::<Vec<_>>() {
+        let Some(mut node) = html.tree.get_mut(fragment) else { continue };
+        if let Some(mut template) = node.parent() {
+            template.reparent_from_id_append(fragment);
+        }
+        if let Some(mut node) = html.tree.get_mut(fragment) {
+            node.detach();
+        }
     }
 }
 
