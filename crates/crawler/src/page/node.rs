@@ -137,7 +137,7 @@ impl<'a> Element for Node<'a> {
     }
 
     fn has_local_name(&self, name: &CssLocalName) -> bool {
-        self.element.value().name() == &*name.0
+        self.element.value().name.local == name.0
     }
 
     fn has_namespace(&self, namespace: &CssLocalName) -> bool {
@@ -154,14 +154,17 @@ impl<'a> Element for Node<'a> {
         name: &CssLocalName,
         operation: &AttrSelectorOperation<&CssString>,
     ) -> bool {
-        self.attr(&name.0).is_some_and(|value| self.budget.read(value) && operation.eval_str(value))
+        // Looked for by its atom: `attr` would make one of the name each time.
+        let mut attributes = self.element.value().attrs.iter();
+        let value = attributes.find(|(given, _)| given.local == name.0 && given.ns.is_empty());
+        value.is_some_and(|(_, value)| self.budget.read(value) && operation.eval_str(value))
     }
 
     fn match_non_ts_pseudo_class(&self, class: &PseudoClass, _: &mut MatchingContext<'_, Dialect>) -> bool {
         match class {
             PseudoClass::Contains(wanted) => self.contains(wanted),
             PseudoClass::Lang(wanted) => self.is_of_language(wanted),
-            PseudoClass::Link => self.is_link(),
+            PseudoClass::Link => self.is_one_of(&["a", "link", "area"]) && self.attr("href").is_some(),
             PseudoClass::Checked => {
                 (self.is_one_of(&["option"]) && self.attr("selected").is_some())
                     || (self.is_one_of(&["input"])
@@ -180,8 +183,9 @@ impl<'a> Element for Node<'a> {
 
     fn apply_selector_flags(&self, _: ElementSelectorFlags) {}
 
+    /// Only of interest where visited links are told from others; it is asked at every combinator.
     fn is_link(&self) -> bool {
-        self.is_one_of(&["a", "link", "area"]) && self.attr("href").is_some()
+        false
     }
 
     fn is_html_slot_element(&self) -> bool {
