@@ -502,7 +502,7 @@ impl Page {
         Ok(kept.get_or_init(|| nodes))
     }
 
-    /// Whether the tree was cut because the document nests too deep or has too many nodes.
+    /// Whether the tree was cut because the document nests too deep, or has too many nodes, or too many attributes in a tag.
     pub fn is_tree_truncated(&self) -> bool {
         self.tree().truncated
     }
@@ -760,6 +760,18 @@ mod tests {
             resolved("iso-8859-2", "<a href='/?q=&euro;a'>x</a>".as_bytes()),
             ["http://h/?q=%26%238364%3Ba"]
         );
+    }
+
+    #[test]
+    fn a_tag_of_many_attributes_is_cut_wherever_it_stands() {
+        let attributes: String = (0..100_000).map(|number| format!(" a{number}")).collect();
+        for tag in [format!("<p{attributes}>"), format!("<p{attributes}"), format!("</p{attributes}>")] {
+            let cut = page(&format!("<i>x</i>{tag}<b>y"));
+            assert!(cut.is_tree_truncated());
+            assert_eq!(cut.css("body ::text").unwrap().get_all(), ["x"]);
+        }
+        let usual = page(&"<p a b c d e f g h>".repeat(10_000));
+        assert!(!usual.is_tree_truncated());
     }
 
     #[test]

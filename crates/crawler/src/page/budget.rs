@@ -40,7 +40,8 @@ impl Budget {
         self.spend(1 + text.len() as u64 / 16)
     }
 
-    fn spend(&self, steps: u64) -> bool {
+    /// Takes some steps; whether there were so many left.
+    pub(super) fn spend(&self, steps: u64) -> bool {
         let left = self.left.get().saturating_sub(steps);
         self.left.set(left);
         left > 0

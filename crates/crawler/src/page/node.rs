@@ -155,8 +155,11 @@ impl<'a> Element for Node<'a> {
         operation: &AttrSelectorOperation<&CssString>,
     ) -> bool {
         // Looked for by its atom: `attr` would make one of the name each time.
-        let mut attributes = self.element.value().attrs.iter();
-        let value = attributes.find(|(given, _)| given.local == name.0 && given.ns.is_empty());
+        let attributes = &self.element.value().attrs;
+        if !self.budget.spend(attributes.len() as u64) {
+            return false;
+        }
+        let value = attributes.iter().find(|(given, _)| given.local == name.0 && given.ns.is_empty());
         value.is_some_and(|(_, value)| self.budget.read(value) && operation.eval_str(value))
     }
 

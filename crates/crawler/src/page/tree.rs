@@ -1,8 +1,8 @@
 //! The tree of a page. It is built when a spider first uses a selector, and cut off before it becomes too expensive.
 //!
 //! A standard tree builder takes quadratic time in the nesting depth, and repeats open formatting elements in all
-//! following blocks; a page of a few kilobytes can cause millions of nodes. A pass of the tokenizer estimates both
-//! first, and the document is cut where a limit is exceeded.
+//! following blocks; a page of a few kilobytes can cause millions of nodes. And it compares each attribute of a tag with all before it. A pass of the
+//! tokenizer estimates all that first, and the document is cut where a limit is exceeded.
 
 use html5ever::driver::{ParseOpts, parse_document};
 use html5ever::tendril::TendrilSink;
@@ -14,6 +14,8 @@ use scraper::{Html, HtmlTreeSink};
 const MAX_DEPTH: usize = 512;
 /// Greatest number of nodes of a tree.
 const MAX_NODES: usize = 500_000;
+/// The most comparisons of names of attributes, as each is compared with those before it in its tag: 14,000 attributes of one tag.
+const MAX_COMPARED: u64 = 100_000_000;
 
 pub(super) struct Tree {
     pub(super) html: Html,
@@ -57,6 +59,11 @@ struct Meter {
     nodes: usize,
     /// Number of open formatting elements, which the parser would reopen in each following block.
     formatting: usize,
+    /// The offset after the `<` of the tag that is read, and the number of its attributes until now.
+    tag: u32,
+    attributes: u64,
+    /// Comparisons of names of attributes.
+    compared: u64,
     cut: Option<u32>,
 }
 
@@ -122,11 +129,23 @@ impl Sink for Meter {
         self.add(1, raw.start);
     }
 
-    fn open(&mut self, _: Name) -> Attributes {
-        Attributes::Skipped
+    fn open(&mut self, name: Name) -> Attributes {
+        (self.tag, self.attributes) = (name.span().start, 0);
+        Attributes::Wanted
     }
 
-    fn attr(&mut self, _: Name, _: Span) {}
+    fn attr(&mut self, _: Name, _: Span) {
+        self.compared += self.attributes;
+        self.attributes += 1;
+        if self.cut.is_none() && self.compared > MAX_COMPARED {
+            self.cut = Some(self.tag);
+        }
+    }
+
+    fn closing(&mut self, name: Name) -> Attributes {
+        (self.tag, self.attributes) = (name.span().start.saturating_sub(1), 0);
+        Attributes::Wanted
+    }
 
     fn opened(&mut self, name: Name, self_closing: bool) -> State {
         let key = name.key();
