@@ -5,6 +5,7 @@
 pub(crate) mod answers;
 pub(crate) mod index;
 pub(crate) mod job;
+pub(crate) mod select;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -45,6 +46,10 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     #[cfg(feature = "redis")]
     ("resp", index::resp),
     ("answers", answers::answers),
+    ("css", select::css),
+    ("xpath", select::xpath),
+    ("forms", select::forms),
+    ("links", select::links),
 ];
 
 /// The first line and the rest.

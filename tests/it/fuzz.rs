@@ -33,9 +33,15 @@ fn damaged_inputs_are_borne_too() {
     let seed: u64 = rand::random();
     println!("seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
+    let given = |name: &str| std::env::var(name).ok();
+    let rounds = given("HUNTSMAN_FUZZ_ROUNDS").and_then(|rounds| rounds.parse().ok()).unwrap_or(2_000);
+    let wanted = given("HUNTSMAN_FUZZ_TARGETS");
     for (name, target) in targets::TARGETS {
+        if wanted.as_deref().is_some_and(|wanted| !wanted.split(',').any(|wanted| wanted == *name)) {
+            continue;
+        }
         let inputs = inputs(name);
-        for _ in 0..2_000 {
+        for _ in 0..rounds {
             let mut input = inputs[rng.random_range(0..inputs.len())].clone();
             for _ in 0..rng.random_range(1..6) {
                 let at = rng.random_range(0..=input.len());
@@ -51,7 +57,11 @@ fn damaged_inputs_are_borne_too() {
                     }
                 }
             }
-            target(&input);
+            let caught = std::panic::catch_unwind(|| target(&input));
+            if let Err(panic) = caught {
+                println!("{name}: {}", input.escape_ascii());
+                std::panic::resume_unwind(panic);
+            }
         }
     }
 }

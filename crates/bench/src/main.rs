@@ -6,6 +6,7 @@
 //! | `copyvio` | the speed of comparisons, what an index of windows costs, what confidence and score say of known texts, a sweep |
 //! | `avoid-dup` | what the avoidance of duplicates saves and loses, on made-up sites or on one that runs |
 //! | `store` | what the stores of jobs cost on a disk |
+//! | `selectors` | what CSS and XPath find on given pages and what they cost, for a comparison with parsel |
 //!
 //! It is not part of the command that users install, and it measures no other program. `huntsman bench crawl`
 //! measures a crawl, and the scripts in the folder `bench` of the repository compare it with other programs.
@@ -24,6 +25,7 @@ use huntsman_cli::exit::{Failure, Outcome};
 mod avoid_dup;
 mod clock;
 mod copyvio;
+mod selectors;
 mod sheet;
 mod simhash;
 mod store;
@@ -90,6 +92,14 @@ enum Bench {
         huntsman-bench store --only redb --entries 5000000 --dir /var/tmp --json")]
     Store(store::StoreArgs),
 
+    /// Asks the pages of a folder queries in CSS and XPath: what is found, or what it costs, as a JSON line for each page. The
+    /// folder `bench/selectors` of the repository compares it with parsel.
+    #[command(before_help = "Examples:\n  \
+        huntsman-bench selectors --pages pages --queries queries.tsv --trees trees > found.jsonl\n  \
+        huntsman-bench selectors --pages page.html --queries queries.tsv --full\n  \
+        huntsman-bench selectors --pages pages --queries queries.tsv --time")]
+    Selectors(selectors::SelectorsArgs),
+
     /// The site and the sources of `copyvio --only sweep`; ends when its stdin closes.
     #[command(hide = true)]
     Sources(copyvio::SourcesArgs),
@@ -105,6 +115,7 @@ fn main() -> ExitCode {
         Bench::Simhash(args) => simhash::run(&args),
         Bench::Copyvio(args) => copyvio::run(&args),
         Bench::Store(args) => store::run(&args),
+        Bench::Selectors(args) => selectors::run(&args),
         Bench::Sources(args) => copyvio::sources(args),
         Bench::Huntsman(words) => huntsman_cli::command(words),
     })

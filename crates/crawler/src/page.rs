@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::response::Response;
 
+mod budget;
 mod element;
 mod form;
 mod item;
@@ -407,7 +408,8 @@ impl Page {
     /// are compiled once per thread.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// The selector is not valid, or needs more than 50 million steps on this page: nodes that are looked at, and 16 bytes of texts and attributes
+    /// that are compared.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'_>>> {
         Ok(element::select(self, self.tree().html.root_element(), css)?.collect())
     }
@@ -419,7 +421,7 @@ impl Page {
     /// (`h1::text, img::attr(alt)`) find is in document order, each once.
     ///
     /// # Errors
-    /// The selector is not valid, or the values take more than 64 MiB.
+    /// The selector is not valid, or needs more than 50 million steps on this page; or the values take more than 64 MiB.
     pub fn css(&self, css: &str) -> Result<Selection> {
         element::values(self.tree().html.root_element(), css)
     }
@@ -429,9 +431,9 @@ impl Page {
     /// passed over. The spider asks for these links, so the guards against traps let them pass.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// As for [`select`](Self::select).
     pub fn follow_all(&self, css: &str) -> Result<Vec<Request>> {
-        let found = selector::Selector::of(css)?.find(self.tree().html.root_element()).into_iter();
+        let found = selector::Selector::of(css)?.find(self.tree().html.root_element())?.into_iter();
         let addresses = found.filter_map(|found| match found {
             selector::Found::Element(element) => element.attr("href").or_else(|| element.attr("src")),
             selector::Found::Value(value) => Some(value),
@@ -469,7 +471,8 @@ impl Page {
         self.root()?.nodes(path)
     }
 
-    /// The root of the tree, from which XPath selects.
+    /// The outermost element, `html` or that of the XML, from which XPath selects: `page.xpath("body/h1")` is `page.xpath("/html/body/h1")`, as
+    /// in parsel.
     ///
     /// # Errors
     /// The body is XML without any element.
@@ -501,7 +504,7 @@ impl Page {
         Ok(kept.get_or_init(|| nodes))
     }
 
-    /// Whether the tree was cut because the document nests too deep or has too many nodes.
+    /// Whether the tree was cut because the document nests too deep, or has too many nodes, or too many attributes in a tag.
     pub fn is_tree_truncated(&self) -> bool {
         self.tree().truncated
     }
@@ -646,6 +649,33 @@ mod tests {
     }
 
     #[test]
+    fn a_link_of_svg_is_no_href() {
+        let page = page("<svg><a id=s xlink:href=/s>s</a><a xlink:href=/x href=/h>h</a></svg>");
+        assert_eq!(page.css("a::attr(href)").unwrap().get_all(), ["/h"]);
+        assert_eq!(page.css("a[href]::text").unwrap().get_all(), ["h"]);
+    }
+
+    #[test]
+    fn what_is_in_a_template_are_elements() {
+        let page = page("<div>a<template id=t>b<p class=x>c</p></template>d<i>e</i></div>");
+        assert_eq!(page.css("div::text").unwrap().get_all(), ["a", "d"]);
+        assert_eq!(page.css("div ::text").unwrap().get_all(), ["a", "b", "c", "d", "e"]);
+        assert_eq!(page.css("div > template > p.x::text").unwrap().get_all(), ["c"]);
+        assert_eq!(page.css("template:has(p):not(:empty)::attr(id)").unwrap().get_all(), ["t"]);
+        assert_eq!(page.xpath("//div/template/p/text()").unwrap().get_all(), ["c"]);
+        let template = &page.select("template").unwrap()[0];
+        assert_eq!(template.html(), page.xpath("//template").unwrap().get().unwrap());
+    }
+
+    #[test]
+    fn relative_paths_begin_at_the_outermost_element() {
+        let page = page("<!--c--><title>t</title><p id=p>x");
+        assert_eq!(page.xpath("head/title/text()").unwrap().get_all(), ["t"]);
+        assert_eq!(page.xpath("name()").unwrap().get().as_deref(), Some("html"));
+        assert_eq!(page.xpath("/comment() | body/p/@id").unwrap().get_all(), ["<!--c-->", "p"]);
+    }
+
+    #[test]
     fn xpath_goes_on_from_what_css_selected() {
         let page = page(
             "<svg><a xlink:href=/s></a></svg><table><tr><td>1<td>2</table><template><i>t</i></template><div>x</div>",
@@ -732,6 +762,18 @@ mod tests {
             resolved("iso-8859-2", "<a href='/?q=&euro;a'>x</a>".as_bytes()),
             ["http://h/?q=%26%238364%3Ba"]
         );
+    }
+
+    #[test]
+    fn a_tag_of_many_attributes_is_cut_wherever_it_stands() {
+        let attributes: String = (0..100_000).map(|number| format!(" a{number}")).collect();
+        for tag in [format!("<p{attributes}>"), format!("<p{attributes}"), format!("</p{attributes}>")] {
+            let cut = page(&format!("<i>x</i>{tag}<b>y"));
+            assert!(cut.is_tree_truncated());
+            assert_eq!(cut.css("body ::text").unwrap().get_all(), ["x"]);
+        }
+        let usual = page(&"<p a b c d e f g h>".repeat(10_000));
+        assert!(!usual.is_tree_truncated());
     }
 
     #[test]

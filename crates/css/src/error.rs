@@ -14,6 +14,11 @@ impl Error {
         let (shown, character) = (css.escape_debug(), css[..byte].chars().count() + 1);
         Self { message: format!("CSS selector \"{shown}\", character {character}: {what}") }
     }
+
+    /// An error of a selector as a whole.
+    pub(crate) fn whole(css: &str, what: &str) -> Self {
+        Self { message: format!("CSS selector \"{}\": {what}", css.escape_debug()) }
+    }
 }
 
 impl fmt::Display for Error {

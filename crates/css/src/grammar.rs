@@ -60,7 +60,7 @@ impl Grammar {
                 | Kind::NoIdentForPseudo => "a colon needs the name of a pseudo-class",
                 Kind::ClassNeedsIdent => "a dot needs the name of a class",
                 Kind::InvalidState => {
-                    "nothing may follow ::text and ::attr(name), and they may not be in brackets"
+                    "nothing may follow ::text and ::attr(name); neither they nor :has(..) may be in :has(..), nor they in other brackets"
                 }
                 Kind::ExpectedNamespace => "there are no namespaces",
                 Kind::NoQualifiedNameInAttributeSelector

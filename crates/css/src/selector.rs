@@ -6,9 +6,14 @@ use selectors::context::MatchingContext;
 use selectors::matching::matches_selector;
 use selectors::parser::{self, Combinator, Component, ParseRelative, SelectorList};
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Name};
 use crate::error::Error;
 use crate::grammar::Grammar;
+
+/// Deepest nesting of brackets, because they are parsed inside each other.
+const MAX_NESTING: usize = 64;
+/// The most simple selectors and combinators of one selector of a list, because they are matched inside each other.
+const MAX_COMPONENTS: usize = 512;
 
 /// A list of selectors, compiled.
 #[derive(Clone, Debug)]
@@ -25,6 +30,8 @@ pub struct Branch {
     /// superfluous.
     offset: usize,
     is_deep: bool,
+    /// The name that a matching element has, in small letters and as it was written.
+    names: Option<[Name; 2]>,
 }
 
 /// What a selector takes from an element that it matches.
@@ -42,14 +49,24 @@ impl Selector {
     /// Compiles a list of selectors.
     ///
     /// # Errors
-    /// The list is not valid; the error gives the place.
+    /// The list is not valid, which the error gives the place of; its brackets are nested more than 64 deep; or a selector has more than 512
+    /// parts.
     pub fn parse(css: &str) -> Result<Self, Error> {
+        if is_nested_too_deep(css) {
+            return Err(Error::whole(css, &format!("its brackets are nested more than {MAX_NESTING} deep")));
+        }
         let grammar = Grammar::default();
         let mut input = Parser::new(css);
         let list = SelectorList::parse(&grammar, &mut input, ParseRelative::No).map_err(|error| {
             let (at, what) = grammar.explain(css, input.position().byte_index(), &error);
             Error::at(css, at, &what)
         })?;
+        if list.slice().iter().any(is_too_long) {
+            return Err(Error::whole(
+                css,
+                &format!("it has more than {MAX_COMPONENTS} parts without a comma"),
+            ));
+        }
         Ok(Self { branches: list.slice().iter().map(Branch::of).collect() })
     }
 
@@ -66,10 +83,25 @@ impl Selector {
 
 impl Branch {
     fn of(selector: &parser::Selector<Dialect>) -> Self {
-        let Some(pseudo) = selector.pseudo_element() else {
-            return Self { selector: selector.clone(), take: Take::Element, offset: 0, is_deep: false };
-        };
         let components: Vec<_> = selector.iter_raw_match_order().collect();
+        let names = |from: usize| {
+            let mut own =
+                components[from..].iter().take_while(|part| !matches!(part, Component::Combinator(_)));
+            own.find_map(|part| match part {
+                Component::LocalName(name) => Some([name.lower_name.clone(), name.name.clone()]),
+                _ => None,
+            })
+        };
+        let Some(pseudo) = selector.pseudo_element() else {
+            let names = names(0);
+            return Self {
+                selector: selector.clone(),
+                take: Take::Element,
+                offset: 0,
+                is_deep: false,
+                names,
+            };
+        };
         // From the right: the pseudo-element, the combinator that binds it, and what it belongs to.
         let mut offset = 2;
         let is_any = |component: &&Component<Dialect>| {
@@ -80,7 +112,8 @@ impl Branch {
         if is_deep {
             offset = any + 1;
         }
-        Self { selector: selector.clone(), take: pseudo.0.clone(), offset, is_deep }
+        let names = names(offset);
+        Self { selector: selector.clone(), take: pseudo.0.clone(), offset, is_deep, names }
     }
 
     /// What the selector takes from an element that it matches.
@@ -99,6 +132,49 @@ impl Branch {
         element: &E,
         context: &mut MatchingContext<'_, Dialect>,
     ) -> bool {
-        matches_selector(&self.selector, self.offset, None, element, context)
+        self.may_match(element) && matches_selector(&self.selector, self.offset, None, element, context)
     }
+
+    /// Whether the name of an element is no reason why it does not match: most elements are passed over by it.
+    fn may_match<E: Element<Impl = Dialect>>(&self, element: &E) -> bool {
+        self.names.as_ref().is_none_or(|names| names.iter().any(|name| element.has_local_name(name.as_str())))
+    }
+}
+
+/// Whether brackets outside of strings and comments are nested too deep.
+fn is_nested_too_deep(css: &str) -> bool {
+    let (mut depth, mut quote, mut bytes) = (0_usize, None, css.bytes().peekable());
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => _ = bytes.next(),
+            // A string that does not end with its line is an error of the parser.
+            (b'\n', Some(_)) => quote = None,
+            (_, Some(end)) => quote = quote.filter(|_| byte != end),
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (b'/', None) if bytes.next_if_eq(&b'*').is_some() => {
+                while bytes.next().is_some_and(|inside| inside != b'*' || bytes.peek() != Some(&b'/')) {}
+            }
+            (b'(' | b'[' | b'{', None) => depth += 1,
+            (b')' | b']' | b'}', None) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a selector, or one in its brackets, has too many components.
+fn is_too_long(selector: &parser::Selector<Dialect>) -> bool {
+    let is_any_too_long = |list: &[parser::Selector<Dialect>]| list.iter().any(is_too_long);
+    selector.len() > MAX_COMPONENTS
+        || selector.iter_raw_match_order().any(|component| match component {
+            Component::Is(list) | Component::Where(list) | Component::Negation(list) => {
+                is_any_too_long(list.slice())
+            }
+            Component::NthOf(of) => is_any_too_long(of.selectors()),
+            Component::Has(list) => list.iter().any(|relative| is_too_long(&relative.selector)),
+            _ => false,
+        })
 }

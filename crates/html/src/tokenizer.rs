@@ -160,7 +160,12 @@ pub trait Sink {
     /// same name.
     fn opened(&mut self, name: Name, self_closing: bool) -> State;
 
-    /// An end tag, complete; its attributes are ignored.
+    /// An end tag begins. Its attributes mean nothing; a sink that counts them gets them by [`attr`](Self::attr).
+    fn closing(&mut self, _name: Name) -> Attributes {
+        Attributes::Skipped
+    }
+
+    /// An end tag, complete.
     fn close(&mut self, name: Name);
 
     /// The content of a comment or of what the standard reads as one. `_start` is the offset of its `<`.
@@ -342,8 +347,15 @@ impl<S: Sink> Tokenizer<'_, '_, S> {
 
     fn end_tag(&mut self, start: usize) -> Option<usize> {
         let name = self.name(start, &TAG_NAME)?;
+        let wanted = self.sink.closing(name);
         let end = name.span.end as usize;
-        let after = if self.doc[end] == b'>' { end + 1 } else { self.attributes::<false>(end)?.0 };
+        let after = if self.doc[end] == b'>' {
+            end + 1
+        } else if wanted == Attributes::Wanted {
+            self.attributes::<true>(end)?.0
+        } else {
+            self.attributes::<false>(end)?.0
+        };
         self.sink.close(name);
         Some(after)
     }

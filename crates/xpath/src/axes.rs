@@ -24,10 +24,13 @@ pub(crate) fn walk(document: &Document, axis: Axis, origin: Node, mut visit: imp
             }
             return seen;
         }
-        Axis::Attribute => document.attributes(origin).for_each(visit),
+        Axis::Attribute => {
+            document.attributes(origin).for_each(visit);
+            return tag(document, origin);
+        }
         Axis::Namespace => return namespaces(document, origin, visit),
         Axis::Child => {
-            let mut seen = 1;
+            let mut seen = tag(document, origin);
             for child in document.children(origin) {
                 visit(child);
                 seen += 1;
@@ -55,9 +58,15 @@ pub(crate) fn walk(document: &Document, axis: Axis, origin: Node, mut visit: imp
     1
 }
 
+/// The nodes that are looked at to find the attributes of an element, or what comes after them.
+fn tag(document: &Document, element: Node) -> u64 {
+    u64::from(document.first_inside(element) - element.0)
+}
+
 fn siblings(document: &Document, axis: Axis, origin: Node, parent: Node, mut visit: impl FnMut(Node)) -> u64 {
     let mut seen = 1;
     if axis == Axis::PrecedingSibling {
+        seen += tag(document, parent);
         let before: Vec<Node> = document.children(parent).take_while(|child| *child < origin).collect();
         seen += before.len() as u64;
         before.into_iter().rev().for_each(visit);

@@ -9,6 +9,8 @@ use crate::error::Error;
 const MAX_DEPTH: usize = 1_024;
 /// Greatest number of nodes, attributes included.
 const MAX_NODES: usize = 4_000_000;
+/// The most comparisons of attributes, as each is compared with those before it: 14,000 attributes of one element.
+const MAX_COMPARED: usize = 100_000_000;
 
 /// A node of a [`Document`]: its number in document order. Attributes come right after their element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -207,6 +209,8 @@ pub struct Builder {
     numbers: HashMap<Name, u32>,
     /// Whether attributes can still be added to the innermost element.
     is_tag: bool,
+    /// Comparisons of attributes until now.
+    compared: usize,
 }
 
 impl Builder {
@@ -220,7 +224,7 @@ impl Builder {
             names: vec![nameless.clone()],
             is_html,
         };
-        Self { document, open: vec![0], numbers: HashMap::from([(nameless, 0)]), is_tag: false }
+        Self { document, open: vec![0], numbers: HashMap::from([(nameless, 0)]), is_tag: false, compared: 0 }
     }
 
     /// Opens an element. `name` is the name as it is written, and `namespace` the URI of its prefix, or "".
@@ -242,10 +246,14 @@ impl Builder {
     /// Adds an attribute to the element that was opened just now. An attribute that it has already is passed over.
     ///
     /// # Errors
-    /// The document has more than four million nodes.
+    /// The document has more than four million nodes, or elements with thousands of attributes.
     pub fn attribute(&mut self, namespace: &str, name: &str, value: &str) -> Result<(), Error> {
         let number = self.name(namespace, name);
         let element = Node(*self.open.last().unwrap_or(&0));
+        self.compared += self.document.nodes.len() - element.0 as usize;
+        if self.compared > MAX_COMPARED {
+            return Err(Error::new("elements have too many attributes"));
+        }
         let of_it = &self.document.names[number as usize];
         let is_same = |other: Node| {
             let other = self.document.name_of(other);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::document::{Document, Kind, Node};
+use crate::document::{Kind, Node};
 use crate::error::Error;
 use crate::evaluate::{Context, Evaluation};
 use crate::expression::{Expression, Function, Named};
@@ -29,7 +29,14 @@ pub(crate) fn call<'a>(
     let string = |at: usize| on.string(&arguments[at], cx);
     let number = |at: usize| on.number(&arguments[at], cx);
     // The first argument, or the context node.
-    let text = || if arguments.is_empty() { Ok(Cow::Borrowed(document.value(cx.node))) } else { string(0) };
+    let text = || {
+        if !arguments.is_empty() {
+            return string(0);
+        }
+        let own = document.value(cx.node);
+        on.spend_text(own)?;
+        Ok(Cow::Borrowed(own))
+    };
     let node = || {
         if arguments.is_empty() { Ok(Some(cx.node)) } else { nodes(0).map(|nodes| nodes.first().copied()) }
     };
@@ -71,8 +78,8 @@ pub(crate) fn call<'a>(
         Function::Not => Value::Boolean(!on.boolean(&arguments[0], cx)?),
         Function::True => Value::Boolean(true),
         Function::False => Value::Boolean(false),
-        Function::Lang => Value::Boolean(is_of_language(document, cx.node, &string(0)?)),
-        Function::Number if arguments.is_empty() => Value::Number(number_of(document.value(cx.node))),
+        Function::Lang => Value::Boolean(is_of_language(on, cx.node, &string(0)?)?),
+        Function::Number if arguments.is_empty() => Value::Number(number_of(&text()?)),
         Function::Number => Value::Number(number(0)?),
         Function::Sum => {
             let mut sum = 0.0;
@@ -86,6 +93,7 @@ pub(crate) fn call<'a>(
         Function::Ceiling => Value::Number(number(0)?.ceil()),
         Function::Round => Value::Number(round(number(0)?)),
         Function::HasClass => {
+            on.spend(document.declared(cx.node).count() as u64)?;
             let class = document.attribute(cx.node, "class").unwrap_or_default();
             on.spend_text(class)?;
             let mut has_all = true;
@@ -197,9 +205,11 @@ fn round(number: f64) -> f64 {
     if number.is_finite() { (number + 0.5).floor() } else { number }
 }
 
-fn is_of_language(document: &Document, node: Node, wanted: &str) -> bool {
+fn is_of_language(on: &Evaluation<'_>, node: Node, wanted: &str) -> Result<bool, Error> {
+    let document = on.document;
     let mut next = Some(node);
     while let Some(element) = next {
+        on.spend(1 + document.declared(element).count() as u64)?;
         let declared = document.attributes(element).find(|attribute| {
             document.local_name(*attribute) == "lang"
                 && (document.is_html() || document.namespace(*attribute) == crate::scope::XML)
@@ -207,13 +217,13 @@ fn is_of_language(document: &Document, node: Node, wanted: &str) -> bool {
         if let Some(declared) = declared {
             let declared = document.value(declared);
             let (begin, rest) = declared.split_at_checked(wanted.len()).unwrap_or_default();
-            return begin.eq_ignore_ascii_case(wanted)
+            return Ok(begin.eq_ignore_ascii_case(wanted)
                 && !wanted.is_empty()
-                && (rest.is_empty() || rest.starts_with('-'));
+                && (rest.is_empty() || rest.starts_with('-')));
         }
         next = document.parent(element);
     }
-    false
+    Ok(false)
 }
 
 /// White space between the classes of an element.

@@ -115,7 +115,9 @@ fn unescaped(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let reference = rest.find(';').map(|end| (&rest[1..end], end)).filter(|(name, _)| name.len() <= 10);
+        // No reference is longer; to look farther would take quadratic time.
+        let end = rest.bytes().take(12).position(|byte| byte == b';');
+        let reference = end.map(|end| (&rest[1..end], end));
         match reference.and_then(|(name, end)| Some((character(name)?, end))) {
             Some((c, end)) => {
                 out.push(c);

@@ -3,5 +3,6 @@
 mod avoid_dup;
 mod common;
 mod copyvio;
+mod selectors;
 mod simhash;
 mod store;

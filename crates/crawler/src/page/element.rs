@@ -79,7 +79,7 @@ impl<'a> Element<'a> {
     /// element.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// The selector is not valid, or needs more than 50 million steps.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'a>>> {
         let inside = select(self.page, self.node, css)?;
         Ok(inside.filter(|found| found.node != self.node).collect())
@@ -88,7 +88,7 @@ impl<'a> Element<'a> {
     /// The text of the first matching element inside this one.
     ///
     /// # Errors
-    /// The selector is not valid, or no element matches; the error names the selector and the page.
+    /// The selector is not valid or needs more than 50 million steps, or no element matches; the error names the selector and the page.
     pub fn text_of(&self, css: &str) -> Result<String> {
         match self.select(css)?.first() {
             Some(found) => Ok(found.text()),
@@ -104,7 +104,7 @@ impl<'a> Element<'a> {
     /// `a.css("::attr(href)")` begins with its own attribute.
     ///
     /// # Errors
-    /// The selector is not valid.
+    /// The selector is not valid, or needs more than 50 million steps.
     pub fn css(&self, css: &str) -> Result<Selection> {
         values(self.node, css)
     }
@@ -217,7 +217,7 @@ pub(super) fn select<'a>(
     scope: ElementRef<'a>,
     css: &str,
 ) -> Result<impl Iterator<Item = Element<'a>> + use<'a>> {
-    let found = Selector::of_elements(css)?.find(scope).into_iter();
+    let found = Selector::of_elements(css)?.find(scope)?.into_iter();
     Ok(found.filter_map(move |found| match found {
         Found::Element(node) => Some(Element { page, node }),
         Found::Value(_) => None,
@@ -226,7 +226,7 @@ pub(super) fn select<'a>(
 
 /// The values that a selector matches within an element, which may match itself.
 pub(super) fn values(scope: ElementRef<'_>, css: &str) -> Result<Selection> {
-    let found = Selector::of(css)?.find(scope).into_iter();
+    let found = Selector::of(css)?.find(scope)?.into_iter();
     Selection::of(found.map(|found| match found {
         Found::Element(node) => node.html(),
         Found::Value(value) => value.to_owned(),

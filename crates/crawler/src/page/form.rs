@@ -1,6 +1,7 @@
 //! Forms of pages, filled in and sent as a browser does.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
@@ -109,9 +110,6 @@ impl<'a> Form<'a> {
     fn read(page: &'a Page, form: PageNode<'a>) -> Result<Self> {
         let mut read = Self { page, form, controls: Vec::new(), buttons: Vec::new(), pressed: None };
         for control in controls_of(form)? {
-            if control.holds(DISABLED)? || control.holds("ancestor::datalist")? {
-                continue;
-            }
             let kind = control.attr("type").unwrap_or_default().to_ascii_lowercase();
             match (control.name().as_str(), kind.as_str()) {
                 ("input", "submit" | "image") => {
@@ -251,9 +249,9 @@ impl<'a> Form<'a> {
     /// # Errors
     /// The selector is not valid, or matches no button of this form.
     pub fn press(mut self, css: &str) -> Result<Self> {
-        let mut wanted: Vec<Node> = Vec::new();
+        let mut wanted: HashSet<Node> = HashSet::new();
         for element in self.page.select(css)? {
-            wanted.push(element.as_node()?.id());
+            wanted.insert(element.as_node()?.id());
         }
         let pressed = self.buttons.iter().position(|button| wanted.contains(&button.node.id()));
         match pressed {
@@ -375,16 +373,14 @@ fn controls_of(form: PageNode<'_>) -> Result<Vec<PageNode<'_>>> {
     let scope = Scope::new().variable("id", id);
     let inside = format!("descendant::*[{IS_CONTROL}][not(@form) or @form = $id]");
     let elsewhere = format!("//*[{IS_CONTROL}][@form = $id and $id != '']");
-    let mut controls = form.nodes_with(&format!("{inside} | {elsewhere}"), &scope)?;
+    // One expression for all controls has one budget of steps; one for each control would have thousands.
+    let sent = format!("[not({DISABLED} or ancestor::datalist)]");
+    let mut controls = form.nodes_with(&format!("({inside} | {elsewhere}){sent}"), &scope)?;
     if form.nodes("*")?.is_empty() {
         // A form right in a table is empty in the tree, but the parser ties the controls after it to the form.
-        let following = form.nodes(&format!("following::*[self::form or {IS_CONTROL}]"))?;
-        let tied = following.into_iter().take_while(|node| node.name() != "form");
-        for control in tied {
-            if control.attr("form").is_none() && control.holds("not(ancestor::form)")? {
-                controls.push(control);
-            }
-        }
+        let tied = format!("{IS_CONTROL}][not(@form or ancestor::form or {DISABLED} or ancestor::datalist)");
+        let following = form.nodes(&format!("following::*[self::form] | following::*[{tied}]"))?;
+        controls.extend(following.into_iter().take_while(|node| node.name() != "form"));
     }
     Ok(controls)
 }
@@ -607,5 +603,18 @@ mod tests {
         let html = "<form accept-charset='iso-8859-1'><input name=q value='\u{e9}\u{263a}'><input type=hidden name=_charset_></form>";
         let request = Form::of(&page(html), "form").unwrap().request().unwrap();
         assert_eq!(request.url.query(), Some("q=%E9%26%239786%3B&_charset_=windows-1252"));
+    }
+
+    #[test]
+    fn a_form_of_many_controls_has_one_budget_of_steps() {
+        let inputs = "<input name=a>".repeat(3_000);
+        let html = format!(
+            "<form id=f><fieldset disabled>{}<legend>{inputs}</legend></fieldset></form><form id=g>{inputs}</form>",
+            "<br>".repeat(30_000)
+        );
+        let page = page(&html);
+        let error = Form::of(&page, "#f").unwrap_err().to_string();
+        assert!(error.contains("steps that are allowed"), "{error}");
+        assert_eq!(Form::of(&page, "#g").unwrap().fields().count(), 3_000);
     }
 }

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::Page;
 use super::selector::Selector;
+use super::xpath::check;
 use crate::error::{Error, Result};
 use crate::request::Request;
 
@@ -27,6 +28,9 @@ pub const IGNORED_EXTENSIONS: &[&str] = &[
     "pptm", "pptx", "xls", "xlsm", "xlsx", "xltm", "xltx", // office
     "bin", "css", "exe", "jar", "js", "msi", "rss", "woff", "woff2", "ttf", // the rest
 ];
+
+/// The most bytes of the texts of a page's links.
+const MAX_TEXTS: usize = 64 << 20;
 
 /// A link that an extractor found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,7 +231,8 @@ impl LinkExtractor {
     /// The links of the page that pass the rules, in document order.
     ///
     /// # Errors
-    /// A selector is not valid CSS, or an expression is not valid XPath or selects no elements but values.
+    /// A selector is not valid CSS, or an expression is not valid XPath or selects no elements but values; or the page was made to cost more than
+    /// selectors may.
     pub fn links(&self, page: &Page) -> Result<Vec<FoundLink>> {
         let mut seen = HashSet::new();
         let mut links = self.candidates(page)?;
@@ -261,28 +266,31 @@ impl LinkExtractor {
             // Within `:is` the error would report a different position.
             Selector::of_elements(region)?;
         }
+        let tags = self.tags.join(", ");
         let wanted: Vec<String> = match has_regions {
             false => self.tags.clone(),
-            // A region that is itself a link counts, like links inside it.
-            true => self.restrict_css.iter().map(|region| format!(":is({region})")).collect(),
+            // A region that is itself a link counts, like links inside it. Regions that contain each other give their links once.
+            true => self
+                .restrict_css
+                .iter()
+                .map(|region| format!(":is({region}):is({tags}), :is({region}) :is({tags})"))
+                .collect(),
         };
-        let mut found = Vec::new();
-        let by_css = if wanted.is_empty() { Vec::new() } else { page.select(&wanted.join(", "))? };
-        for region in by_css {
-            let inside = region.select(&self.tags.join(", "))?;
-            for element in std::iter::once(region).chain(inside) {
-                self.look_at(page, element.name(), |attr| element.attr(attr), || element.text(), &mut found);
-            }
+        let mut found = Found::default();
+        let by_css =
+            if tags.is_empty() || wanted.is_empty() { Vec::new() } else { page.select(&wanted.join(", "))? };
+        for element in by_css {
+            self.look_at(page, element.name(), |attr| element.attr(attr), || element.text(), &mut found)?;
         }
         for path in &self.restrict_xpath {
-            for region in page.nodes(path)? {
-                for node in region.nodes("descendant-or-self::*")? {
-                    let text = || node.text().to_owned();
-                    self.look_at(page, &node.name(), |attr| node.attr(attr), text, &mut found);
-                }
+            // In brackets the error would report a different position.
+            check(path)?;
+            for node in page.nodes(&format!("({path})/descendant-or-self::*"))? {
+                let text = || node.text().to_owned();
+                self.look_at(page, &node.name(), |attr| node.attr(attr), text, &mut found)?;
             }
         }
-        Ok(found)
+        Ok(found.links)
     }
 
     /// Adds the links of an element, one for each attribute that is examined.
@@ -292,10 +300,10 @@ impl LinkExtractor {
         tag: &str,
         attr_of: impl Fn(&str) -> Option<&'a str>,
         text: impl Fn() -> String,
-        found: &mut Vec<FoundLink>,
-    ) {
+        found: &mut Found,
+    ) -> Result<()> {
         if !self.looks_at(tag) {
-            return;
+            return Ok(());
         }
         for attr in self.attrs.iter().filter(|attr| !self.deny_attrs.contains(attr)) {
             let Some(url) = attr_of(attr).and_then(|value| self.resolve(page, value.trim())) else {
@@ -308,9 +316,10 @@ impl LinkExtractor {
                 nofollow: rel.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("nofollow")),
                 tag: tag.to_owned(),
                 attr: attr.clone(),
-                index: found.len(),
-            });
+                index: found.links.len(),
+            })?;
         }
+        Ok(())
     }
 
     fn looks_at(&self, tag: &str) -> bool {
@@ -339,6 +348,28 @@ impl LinkExtractor {
             && (self.allow.is_empty() || matches(&self.allow, url))
             && (self.allow_domains.is_empty() || within(&self.allow_domains))
             && (self.restrict_text.is_empty() || matches(&self.restrict_text, &link.text))
+    }
+}
+
+/// The links that were examined.
+#[derive(Default)]
+struct Found {
+    links: Vec<FoundLink>,
+    /// Bytes of their texts.
+    bytes: usize,
+}
+
+impl Found {
+    fn push(&mut self, link: FoundLink) -> Result<()> {
+        self.bytes += link.text.len();
+        if self.bytes > MAX_TEXTS {
+            let most = MAX_TEXTS >> 20;
+            return Err(Error::msg(format!(
+                "the texts of links take more than {most} MiB, as elements with links contain each other: name fewer tags"
+            )));
+        }
+        self.links.push(link);
+        Ok(())
     }
 }
 
@@ -424,6 +455,22 @@ mod tests {
             2
         );
         assert!(LinkExtractor::new().restrict_xpath("//nav[").links(&page(HTML)).is_err());
+    }
+
+    #[test]
+    fn regions_in_regions_give_their_links_once() {
+        let html = format!("{}{}", "<div>".repeat(400), "<a href=/x>x</a>".repeat(2_000));
+        for rules in [LinkExtractor::new().restrict_css("div"), LinkExtractor::new().restrict_xpath("//div")]
+        {
+            assert_eq!(rules.keep_duplicates().links(&page(&html)).unwrap().len(), 2_000);
+        }
+    }
+
+    #[test]
+    fn texts_of_links_in_links_do_not_fill_the_memory() {
+        let html = format!("{}{}", "<div href=/x>".repeat(400), "word ".repeat(100_000));
+        let error = LinkExtractor::new().tags(&["*"]).links(&page(&html)).unwrap_err().to_string();
+        assert!(error.contains("more than 64 MiB"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use selectors::context::{
     MatchingContext, MatchingForInvalidation, MatchingMode, NeedsSelectorFlags, QuirksMode, SelectorCaches,
 };
 
+use super::budget::Budget;
 use super::node::Node;
 use crate::error::{Error, Result};
 
@@ -18,7 +19,11 @@ use crate::error::{Error, Result};
 const MAX_SELECTORS: usize = 512;
 
 /// A list of selectors, compiled.
-pub(super) struct Selector(huntsman_css::Selector);
+pub(super) struct Selector {
+    /// As it was written.
+    css: String,
+    list: huntsman_css::Selector,
+}
 
 /// A result of a selector.
 #[derive(Clone, Copy)]
@@ -41,7 +46,7 @@ impl Selector {
             if let Some(selector) = cache.get(css) {
                 return Ok(Rc::clone(selector));
             }
-            let selector = Rc::new(Self(huntsman_css::Selector::parse(css)?));
+            let selector = Rc::new(Self { css: css.to_owned(), list: huntsman_css::Selector::parse(css)? });
             if cache.len() >= MAX_SELECTORS {
                 cache.clear();
             }
@@ -56,7 +61,7 @@ impl Selector {
     /// The selector is not valid, or it selects texts or attributes.
     pub(super) fn of_elements(css: &str) -> Result<Rc<Self>> {
         let selector = Self::of(css)?;
-        if !selector.0.takes_elements() {
+        if !selector.list.takes_elements() {
             let shown = css.escape_debug();
             return Err(Error::msg(format!(
                 "CSS selector \"{shown}\": elements are selected here, and not their ::text or ::attr(name); `css` gives those"
@@ -66,12 +71,23 @@ impl Selector {
     }
 
     /// The results within an element, which may match itself; its ancestors are not visible to the selector.
-    pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Vec<Found<'a>> {
-        self.search(scope).0
+    ///
+    /// # Errors
+    /// Matching takes more than 50 million steps.
+    pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Result<Vec<Found<'a>>> {
+        self.find_within(scope, &Budget::default())
     }
 
-    /// Like [`find`](Self::find), with the number of nodes that were visited.
-    pub(super) fn search<'a>(&self, scope: ElementRef<'a>) -> (Vec<Found<'a>>, u64) {
+    /// Like [`find`](Self::find), with the number of steps that were taken.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(super) fn find_counted<'a>(&self, scope: ElementRef<'a>) -> Result<(Vec<Found<'a>>, u64)> {
+        let budget = Budget::default();
+        Ok((self.find_within(scope, &budget)?, budget.used()))
+    }
+
+    fn find_within<'a>(&self, scope: ElementRef<'a>, budget: &Budget) -> Result<Vec<Found<'a>>> {
         let mut caches = SelectorCaches::default();
         let mut context = MatchingContext::new(
             MatchingMode::Normal,
@@ -81,36 +97,44 @@ impl Selector {
             NeedsSelectorFlags::No,
             MatchingForInvalidation::No,
         );
-        context.scope_element = Some(Node::new(scope, scope).opaque());
-        let branches = self.0.branches();
-        let (mut found, mut visits) = (Vec::new(), 0);
+        context.scope_element = Some(Node::new(scope, scope, budget).opaque());
+        let branches = self.list.branches();
+        let mut found = Vec::new();
         for branch in branches {
-            visits += collect(branch, scope, &mut context, &mut found);
+            collect(branch, (scope, budget), &mut context, &mut found);
+        }
+        if budget.is_used_up() {
+            let (css, steps) = (self.css.escape_debug(), budget.all());
+            return Err(Error::msg(format!(
+                "CSS selector \"{css}\": this page needs more than the {steps} steps that are allowed; select in parts of the page, or with fewer combinators"
+            )));
         }
         if branches.len() > 1 {
             found.sort_by_key(|(place, _)| *place);
             found.dedup_by_key(|(place, _)| *place);
         }
-        (found.into_iter().map(|(_, found)| found).collect(), visits)
+        Ok(found.into_iter().map(|(_, found)| found).collect())
     }
 }
 
 /// A position in the document: the index of a node within the scope, and the index of one of its attributes.
 type DocumentOrder = (usize, usize);
 
-/// Adds what a branch takes within an element, and returns the number of nodes that were visited.
+/// Adds what a branch takes within an element.
 fn collect<'a>(
     branch: &Branch,
-    scope: ElementRef<'a>,
+    (scope, budget): (ElementRef<'a>, &Budget),
     context: &mut MatchingContext<'_, Dialect>,
     found: &mut Vec<(DocumentOrder, Found<'a>)>,
-) -> u64 {
+) {
+    let needs_parent = branch.is_deep() || *branch.take() == Take::Text;
     // The open elements, and whether each of them is selected.
     let mut open = Vec::new();
-    let mut visits = 0;
     for (number, node) in scope.descendants().enumerate() {
-        visits += 1;
-        if number > 0 {
+        if !budget.step() {
+            return;
+        }
+        if needs_parent && number > 0 {
             let parent = node.parent().map(|parent| parent.id());
             while open.last().is_some_and(|(id, _)| Some(*id) != parent) {
                 open.pop();
@@ -118,14 +142,19 @@ fn collect<'a>(
         }
         let of_parent = open.last().is_some_and(|(_, taken)| *taken);
         if let Some(element) = ElementRef::wrap(node) {
-            let taken =
-                (branch.is_deep() && of_parent) || branch.matches(&Node::new(element, scope), context);
-            open.push((node.id(), taken));
+            let taken = (branch.is_deep() && of_parent)
+                || branch.matches(&Node::new(element, scope, budget), context);
+            if needs_parent {
+                open.push((node.id(), taken));
+            }
             match branch.take() {
                 Take::Element if taken => found.push(((number, 0), Found::Element(element))),
                 Take::Attr(wanted) if taken => {
-                    let mut attributes = element.value().attrs().enumerate();
-                    if let Some((at, (_, value))) = attributes.find(|(_, (name, _))| name == wanted) {
+                    // `xlink:href` is not `href`.
+                    let mut attributes = element.value().attrs.iter().enumerate();
+                    let found_at =
+                        attributes.find(|(_, (name, _))| name.ns.is_empty() && *name.local == **wanted);
+                    if let Some((at, (_, value))) = found_at {
                         found.push(((number, at + 1), Found::Value(value)));
                     }
                 }
@@ -135,7 +164,6 @@ fn collect<'a>(
             found.push(((number, 0), Found::Value(text)));
         }
     }
-    visits
 }
 
 #[cfg(test)]
@@ -143,7 +171,8 @@ mod tests {
     use serde::Deserialize;
     use url::Url;
 
-    use crate::{Page, Request, Response};
+    use super::{Budget, Selector};
+    use crate::{Page, Request, Response, Result};
 
     /// The results of parsel; its versions are in the first line. The attributes of its document are in alphabetical
     /// order, because the tree here does not keep their order.
@@ -218,6 +247,103 @@ mod tests {
         }
         let error = page.select("p::text").unwrap_err().to_string();
         assert!(error.contains("`css` gives those"), "{error}");
+    }
+
+    /// The steps that a selector takes on a page.
+    fn steps(page: &Page, css: &str, most: u64) -> Result<u64> {
+        let budget = Budget::of(most);
+        Selector::of(css)?.find_within(page.tree().html.root_element(), &budget)?;
+        Ok(budget.used())
+    }
+
+    fn list(length: usize) -> Page {
+        page(&"<li class='a b'><a href=/x>one</a><b>two</b>".repeat(length))
+    }
+
+    #[test]
+    fn what_people_select_takes_linear_time() {
+        let (one, two) = (list(500), list(1_000));
+        for css in [
+            "li a::attr(href)",
+            "li ::text",
+            "body > li > a",
+            "li + li",
+            "li:nth-child(odd)",
+            "li:nth-last-child(2n)",
+            "li:nth-of-type(3n+1)",
+            "li:nth-last-of-type(-n+3)",
+            "li:nth-child(odd of .a)",
+            "li:nth-last-child(odd of *)",
+            "li:has(> a)",
+            "li:has(+ li b)",
+            "li:contains('two')",
+            "li:not(:is(.c, .d)) b",
+            "li[class~=b]:enabled, b:disabled",
+        ] {
+            let (one, two) = (steps(&one, css, u64::MAX).unwrap(), steps(&two, css, u64::MAX).unwrap());
+            assert!(one < 20_000 && two <= 2 * one + 100, "{css}: {one} and {two} steps");
+        }
+    }
+
+    #[test]
+    fn what_would_take_quadratic_time_ends_with_an_error_that_names_the_limit() {
+        let (wide, deep) = (list(1_000), page(&"<div><p>x".repeat(500)));
+        for (page, css) in [
+            (&wide, "b ~ li"),
+            (&wide, "* ~ p ~ *, b ~ * ~ li"),
+            (&wide, ":has(~ p)"),
+            (&wide, ":not(:has(~ p)) ~ li"),
+            (&wide, "li:not(p ~ li)"),
+            (&deep, "p div"),
+            (&deep, "div div div div div div div b, b div div p"),
+            (&deep, "div:contains('y')"),
+            (&deep, "div:has(b)"),
+            (&deep, "div:lang(en)"),
+            (&deep, ":is(:is(b div) div) p"),
+        ] {
+            match steps(page, css, 20_000) {
+                Ok(used) => panic!("{css}: {used} steps"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("needs more than the 20000 steps that are allowed"), "{error}");
+                    assert!(error.contains(&css.escape_debug().to_string()), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_and_attributes_that_are_compared_again_and_again_cost_steps() {
+        let text = "word ".repeat(20_000);
+        let page = page(&format!("<div title='{text}' class='{text}'>{text}{}", "<p>".repeat(1_000)));
+        for css in ["[title$=x] p", "div:contains(x), :not(div:contains(x)) p", "p:not([title*=x] p)"] {
+            assert!(steps(&page, css, 200_000).is_err(), "{css}");
+        }
+        assert!(steps(&page, "div[title^=word]:contains(word)", 200_000).is_ok());
+    }
+
+    #[test]
+    fn what_costs_too_much_costs_only_its_query() {
+        let page = page(&"<p>".repeat(2_000));
+        assert!(steps(&page, "b ~ p", 1_000_000).unwrap_err().to_string().contains("CSS selector \"b ~ p\""));
+        assert_eq!(page.css("p").unwrap().get_all().len(), 2_000);
+        assert_eq!(Budget::default().all(), 50_000_000);
+    }
+
+    #[test]
+    fn selectors_nested_too_deep_and_too_long_ones_are_refused() {
+        let page = page("<p>x");
+        let nested = |depth: usize| format!("{}p{}", ":not(".repeat(depth), ")".repeat(depth));
+        assert!(page.select(&nested(64)).is_ok());
+        for depth in [65, 100_000] {
+            assert!(page.select(&nested(depth)).unwrap_err().to_string().contains("more than 64 deep"));
+        }
+        let hidden = format!("{}p", ":not([a=')'], /* ) */ \\), ".repeat(100_000));
+        assert!(page.select(&hidden).unwrap_err().to_string().contains("more than 64 deep"));
+        for long in ["p ".repeat(100_000) + "p", format!(":is({}p)", "p > ".repeat(512))] {
+            assert!(page.select(&long).unwrap_err().to_string().contains("more than 512 parts"));
+        }
+        assert_eq!(page.select(&("p, ".repeat(10_000) + "p")).unwrap().len(), 1);
     }
 
     #[test]

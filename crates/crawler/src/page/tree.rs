@@ -1,8 +1,8 @@
 //! The tree of a page. It is built when a spider first uses a selector, and cut off before it becomes too expensive.
 //!
 //! A standard tree builder takes quadratic time in the nesting depth, and repeats open formatting elements in all
-//! following blocks; a page of a few kilobytes can cause millions of nodes. A pass of the tokenizer estimates both
-//! first, and the document is cut where a limit is exceeded.
+//! following blocks; a page of a few kilobytes can cause millions of nodes. And it compares each attribute of a tag with all before it. A pass of the
+//! tokenizer estimates all that first, and the document is cut where a limit is exceeded.
 
 use html5ever::driver::{ParseOpts, parse_document};
 use html5ever::tendril::TendrilSink;
@@ -14,6 +14,8 @@ use scraper::{Html, HtmlTreeSink};
 const MAX_DEPTH: usize = 512;
 /// Greatest number of nodes of a tree.
 const MAX_NODES: usize = 500_000;
+/// The most comparisons of names of attributes, as each is compared with those before it in its tag: 14,000 attributes of one tag.
+const MAX_COMPARED: u64 = 100_000_000;
 
 pub(super) struct Tree {
     pub(super) html: Html,
@@ -29,8 +31,24 @@ impl Tree {
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let options = ParseOpts { tree_builder, ..ParseOpts::default() };
         let parser = parse_document(HtmlTreeSink::new(Html::new_document()), options);
-        let html = parser.one(&document[..end.unwrap_or(document.len())]);
+        let mut html = parser.one(&document[..end.unwrap_or(document.len())]);
+        open_templates(&mut html);
         Self { html, truncated: end.is_some() }
+    }
+}
+
+/// Puts what is in a `template` right into it. Browsers keep it in a document of its own, which selectors do not enter; lists that scripts fill are
+/// written there.
+fn open_templates(html: &mut Html) {
+    let fragments = html.tree.nodes().filter(|node| node.value().is_fragment() && node.parent().is_some());
+    for fragment in fragments.map(|node| node.id()).collect::<Vec<_>>() {
+        let Some(mut node) = html.tree.get_mut(fragment) else { continue };
+        if let Some(mut template) = node.parent() {
+            template.reparent_from_id_append(fragment);
+        }
+        if let Some(mut node) = html.tree.get_mut(fragment) {
+            node.detach();
+        }
     }
 }
 
@@ -41,6 +59,11 @@ struct Meter {
     nodes: usize,
     /// Number of open formatting elements, which the parser would reopen in each following block.
     formatting: usize,
+    /// The offset after the `<` of the tag that is read, and the number of its attributes until now.
+    tag: u32,
+    attributes: u64,
+    /// Comparisons of names of attributes.
+    compared: u64,
     cut: Option<u32>,
 }
 
@@ -106,11 +129,23 @@ impl Sink for Meter {
         self.add(1, raw.start);
     }
 
-    fn open(&mut self, _: Name) -> Attributes {
-        Attributes::Skipped
+    fn open(&mut self, name: Name) -> Attributes {
+        (self.tag, self.attributes) = (name.span().start, 0);
+        Attributes::Wanted
     }
 
-    fn attr(&mut self, _: Name, _: Span) {}
+    fn attr(&mut self, _: Name, _: Span) {
+        self.compared += self.attributes;
+        self.attributes += 1;
+        if self.cut.is_none() && self.compared > MAX_COMPARED {
+            self.cut = Some(self.tag);
+        }
+    }
+
+    fn closing(&mut self, name: Name) -> Attributes {
+        (self.tag, self.attributes) = (name.span().start.saturating_sub(1), 0);
+        Attributes::Wanted
+    }
 
     fn opened(&mut self, name: Name, self_closing: bool) -> State {
         let key = name.key();

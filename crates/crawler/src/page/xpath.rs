@@ -135,6 +135,14 @@ fn compiled(path: &str) -> Result<Rc<XPath>> {
     })
 }
 
+/// Whether an expression is valid.
+///
+/// # Errors
+/// It is not; the error gives the position.
+pub(super) fn check(path: &str) -> Result<()> {
+    compiled(path).map(|_| ())
+}
+
 /// A node of a page that XPath selected: an element, an attribute, a text or a comment.
 #[derive(Clone, Copy)]
 pub struct PageNode<'a> {
@@ -144,9 +152,11 @@ pub struct PageNode<'a> {
 }
 
 impl<'a> PageNode<'a> {
-    /// The root of the page's tree.
+    /// The outermost element of the page's tree.
     pub(super) fn root(page: &'a Page, document: &'a Document) -> Self {
-        Self { page, document, node: document.root() }
+        let root = document.root();
+        let outermost = document.children(root).find(|node| document.kind(*node) == Kind::Element);
+        Self { page, document, node: outermost.unwrap_or(root) }
     }
 
     pub(super) fn at(page: &'a Page, document: &'a Document, node: Node) -> Self {

@@ -59,8 +59,7 @@ fn hostile_documents_take_no_more() {
     let nested = "<urlset>".to_owned() + &"<a>".repeat(2_500_000);
     let endless_tag = "<urlset><url ".to_owned() + &"a='b' ".repeat(1_500_000);
     let endless_text = "<urlset><url><loc>".to_owned() + &"x".repeat(10 * MIB);
-    let alternates =
-        "<urlset><url>".to_owned() + &"<xhtml:link rel='alternate' href='/x'/>".repeat(250_000);
+    let alternates = "<urlset><url>".to_owned() + &"<xhtml:link rel='alternate' href='/x'/>".repeat(250_000);
     let references = "<urlset><url><loc>".to_owned() + &"&#120;".repeat(1_500_000);
     let line = "x".repeat(10 * MIB);
     let entries = "<urlset>".to_owned() + &"<url><loc>/</loc></url>".repeat(500_000);

@@ -128,3 +128,36 @@ fn no_expression_of_random_tokens_panics_or_hangs() {
     }
     assert!(valid > 500, "{valid} of 50,000 were valid (seed 7)");
 }
+
+#[test]
+fn texts_and_attributes_of_what_lies_around_cost_steps_each_time() {
+    let attributes: String = (0..5_000).map(|number| format!(" a{number}='1'")).collect();
+    let wide = Document::read_xml(&format!("<r{attributes}>{}</r>", "<a/>".repeat(1_000))).unwrap();
+    let deep = format!("{}{}{}", "<a>".repeat(1_000), "word ".repeat(20_000), "</a>".repeat(1_000));
+    let deep = Document::read_xml(&deep).unwrap();
+    for (document, path) in [
+        (&wide, "//a[../@b]"),
+        (&wide, "//a[../b]"),
+        (&wide, "//a[lang('en')]"),
+        (&wide, "//a[ancestor::*[has-class('x')]]"),
+        (&wide, "//a[preceding-sibling::b]"),
+        (&deep, "//a[normalize-space() = 'x']"),
+        (&deep, "//a[string-length() = 1]"),
+        (&deep, "//a[number() = 1]"),
+    ] {
+        assert!(error(document, path, 100_000).contains("more than the 100000 steps"), "{path}");
+    }
+}
+
+#[test]
+fn many_attributes_and_many_ampersands_take_no_quadratic_time() {
+    let attributes: String = (0..100_000).map(|number| format!(" a{number}='1'")).collect();
+    let error = Document::read_xml(&format!("<r{attributes}/>")).unwrap_err().to_string();
+    assert!(error.contains("too many attributes"), "{error}");
+    let usual = Document::read_xml(&format!("<r>{}</r>", "<a b='1' c='2'/>".repeat(100_000))).unwrap();
+    assert_eq!(usual.len(), 300_002);
+    let ampersands = "&".repeat(1 << 20);
+    let document = Document::read_xml(&format!("<r a='{ampersands};&lt;&#x10FFFF;&#0000065;'/>")).unwrap();
+    let root = document.children(document.root()).next().unwrap();
+    assert_eq!(document.attribute(root, "a").unwrap(), format!("{ampersands};<\u{10ffff}A"));
+}

@@ -147,7 +147,7 @@ impl<'a> PagePart<'a> {
     pub(super) fn find_css(&self, css: &str) -> Result<Vec<FoundValue<'a>>> {
         let scope = self.element()?;
         let is_page = matches!(self.place, Place::Page(_));
-        let (found, visits) = Selector::of(css)?.search(scope.node());
+        let (found, visits) = Selector::of(css)?.find_counted(scope.node())?;
         self.budget.visit(visits)?;
         let is_inside = |node: &ElementRef<'a>| is_page || *node != scope.node();
         let place = |found| match found {
@@ -203,7 +203,7 @@ mod tests {
         let url = Url::parse("http://h/").unwrap();
         let page = Page::new(Request::get(url.clone()), Response::html(url, "<p>one<p>two"));
         let budget = |visits, bytes| Budget { visits: Cell::new(visits), bytes: Cell::new(bytes) };
-        // The tree has seven nodes without the document.
+        // The tree has seven nodes without the document, and each is a step.
         let few_visits = budget(13, 8);
         let part = PagePart::new(Place::Page(&page), &few_visits);
         let found = part.find_css("p").unwrap();

@@ -43,7 +43,11 @@ fn unread() -> usize {
     let most = |name: &str| -> usize {
         let path = format!("/proc/sys/net/ipv4/{name}");
         let limits = std::fs::read_to_string(&path).expect("Linux has this file");
-        limits.split_whitespace().last().and_then(|most| most.parse().ok()).expect("least, usual and most bytes")
+        limits
+            .split_whitespace()
+            .last()
+            .and_then(|most| most.parse().ok())
+            .expect("least, usual and most bytes")
     };
     most("tcp_rmem") + most("tcp_wmem")
 }
