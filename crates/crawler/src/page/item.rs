@@ -21,7 +21,7 @@ pub mod private {
     pub use super::field::{Convert, Converted, Field, Query, value, with};
 }
 
-/// A value that is read from a page, or from a part of it. [`#[derive(Item)]`](macro@crate::Item) implements this trait for a struct whose
+/// A value that is read from a page, or from a part of it. [`#[derive(Item)]`](derive@crate::Item) implements this trait for a struct whose
 /// fields say where their values are; then [`Page::item`], [`Page::items`] and the methods of this name of elements and nodes read it.
 ///
 /// A type that is read in another way implements it by hand:
