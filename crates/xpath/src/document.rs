@@ -206,7 +206,10 @@ pub struct Builder {
     document: Document,
     /// The open elements, the root first.
     open: Vec<u32>,
-    numbers: HashMap<Name, u32>,
+    /// The numbers of names by their namespace, a zero byte, and the name as it is written.
+    numbers: HashMap<Box<str>, u32>,
+    /// The key of the name that is looked for.
+    key: String,
     /// Whether attributes can still be added to the innermost element.
     is_tag: bool,
     /// Comparisons of attributes until now.
@@ -221,10 +224,17 @@ impl Builder {
             nodes: vec![root],
             text: String::new(),
             values: String::new(),
-            names: vec![nameless.clone()],
+            names: vec![nameless],
             is_html,
         };
-        Self { document, open: vec![0], numbers: HashMap::from([(nameless, 0)]), is_tag: false, compared: 0 }
+        Self {
+            document,
+            open: vec![0],
+            numbers: HashMap::from([("\0".into(), 0)]),
+            key: String::new(),
+            is_tag: false,
+            compared: 0,
+        }
     }
 
     /// Opens an element. `name` is the name as it is written, and `namespace` the URI of its prefix, or "".
@@ -367,15 +377,24 @@ impl Builder {
 
     /// The number of a name. In HTML a colon is a part of the name.
     fn name(&mut self, namespace: &str, name: &str) -> u32 {
+        self.key.clear();
+        self.key.push_str(namespace);
+        self.key.push('\0');
+        self.key.push_str(name);
+        if let Some(number) = self.numbers.get(self.key.as_str()) {
+            return *number;
+        }
         let (prefix, local) = match name.split_once(':') {
             Some((prefix, local)) if !self.document.is_html => (prefix, local),
             _ => ("", name),
         };
-        let name = Name { namespace: namespace.into(), prefix: prefix.into(), local: local.into() };
-        let next = self.document.names.len() as u32;
-        *self.numbers.entry(name).or_insert_with_key(|name| {
-            self.document.names.push(name.clone());
-            next
-        })
+        let number = self.document.names.len() as u32;
+        self.document.names.push(Name {
+            namespace: namespace.into(),
+            prefix: prefix.into(),
+            local: local.into(),
+        });
+        self.numbers.insert(self.key.as_str().into(), number);
+        number
     }
 }

@@ -1,7 +1,8 @@
 //! The functions (section 4 of the recommendation), and those of EXSLT and parsel.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use regex::{Regex, RegexBuilder};
@@ -15,6 +16,8 @@ use crate::value::{Value, number_of};
 
 /// The greatest size of a compiled regular expression in bytes.
 const REGEX_SIZE: usize = 1 << 20;
+/// Compiled regular expressions kept per thread.
+const MAX_PATTERNS: usize = 32;
 /// The longest string that a function makes, in bytes.
 const MAX_STRING: usize = 64 << 20;
 
@@ -231,7 +234,13 @@ fn is_html_space(c: char) -> bool {
     is_space(c) || c == '\u{c}'
 }
 
-/// A regular expression, with `i` among the flags without regard to case.
+thread_local! {
+    /// The regular expressions that this thread compiled, by flags and text: each costs as much as a hundred evaluations.
+    static COMPILED: RefCell<HashMap<(String, String), Rc<Regex>>> = RefCell::default();
+}
+
+/// A regular expression, with `i` among the flags without regard to case. It costs steps in each evaluation, so that these do not depend on what was
+/// evaluated before.
 fn regex(on: &Evaluation<'_>, named: &Named, pattern: &str, flags: &str) -> Result<Rc<Regex>, Error> {
     let key = (flags.to_owned(), pattern.to_owned());
     if let Some(known) = on.patterns.borrow().get(&key) {
@@ -239,13 +248,29 @@ fn regex(on: &Evaluation<'_>, named: &Named, pattern: &str, flags: &str) -> Resu
     }
     // Compiling costs about as much as reading some kilobytes.
     on.spend(1_000 + pattern.len() as u64)?;
-    let compiled =
-        RegexBuilder::new(pattern).case_insensitive(flags.contains('i')).size_limit(REGEX_SIZE).build();
-    let regex = Rc::new(compiled.map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        on.error(named, format!("\"{}\" is no regular expression: {reason}", pattern.escape_debug()))
-    })?);
+    let kept = COMPILED.with_borrow(|kept| kept.get(&key).map(Rc::clone));
+    let regex = match kept {
+        Some(kept) => kept,
+        None => {
+            let compiled = RegexBuilder::new(pattern)
+                .case_insensitive(flags.contains('i'))
+                .size_limit(REGEX_SIZE)
+                .build();
+            let regex = Rc::new(compiled.map_err(|error| {
+                let reason = error.to_string();
+                let reason =
+                    reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                on.error(named, format!("\"{}\" is no regular expression: {reason}", pattern.escape_debug()))
+            })?);
+            COMPILED.with_borrow_mut(|kept| {
+                if kept.len() >= MAX_PATTERNS {
+                    kept.clear();
+                }
+                kept.insert(key.clone(), Rc::clone(&regex));
+            });
+            regex
+        }
+    };
     on.patterns.borrow_mut().insert(key, Rc::clone(&regex));
     Ok(regex)
 }
