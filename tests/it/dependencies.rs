@@ -35,6 +35,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
         ("huntsman-xpath", &[]),
+        ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
@@ -44,7 +45,14 @@ fn crates_depend_only_downwards() {
         ),
         (
             "huntsman-crawler",
-            &["huntsman-files", "huntsman-html", "huntsman-store", "huntsman-text", "huntsman-xpath"],
+            &[
+                "huntsman-files",
+                "huntsman-html",
+                "huntsman-page-data",
+                "huntsman-store",
+                "huntsman-text",
+                "huntsman-xpath",
+            ],
         ),
         (
             "huntsman-middleware",
@@ -121,7 +129,7 @@ const NETWORK: [&str; 8] =
 #[test]
 fn pure_crates_know_no_network_and_no_runtime() {
     let found = dependencies();
-    for name in ["files", "html", "metrics", "text", "detect", "store", "xpath"]
+    for name in ["files", "html", "metrics", "page-data", "text", "detect", "store", "xpath"]
         .map(|name| format!("huntsman-{name}"))
     {
         for banned in NETWORK.into_iter().chain(["clap"]) {
@@ -134,7 +142,7 @@ fn pure_crates_know_no_network_and_no_runtime() {
 #[test]
 fn pure_crates_open_no_socket_of_the_standard_library() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for name in ["files", "html", "metrics", "text", "detect", "store", "xpath"] {
+    for name in ["files", "html", "metrics", "page-data", "text", "detect", "store", "xpath"] {
         let mut seen = 0;
         for file in sources(&root.join("crates").join(name).join("src")) {
             let text = fs::read_to_string(&file).expect("a source is text");
