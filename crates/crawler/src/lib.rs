@@ -94,6 +94,7 @@ pub use host::{HostKey, SlotBy, registrable_domain};
 pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
+pub use huntsman_page_data::{LinkedData, Microdata, MicrodataItem, MicrodataValue, OneOrMany, OpenGraph};
 pub use huntsman_store::Backend;
 pub use huntsman_xpath::{Limits as XPathLimits, Scope as XPathScope};
 pub use job::{Change, Job, Persist};
@@ -104,8 +105,8 @@ pub use middleware::{
 pub use output::Output;
 pub use pace::Pace;
 pub use page::{
-    BinaryBody, Element, Form, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, PageNode, RequestListener,
-    Selection,
+    BinaryBody, Element, Form, FoundLink, IGNORED_EXTENSIONS, Json, JsonNode, JsonSelection, LinkExtractor,
+    Page, PageNode, RequestListener, Selection,
 };
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;

@@ -9,20 +9,22 @@ use std::sync::Arc;
 
 use http::{Extensions, header};
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
+use huntsman_page_data::LinkedData;
 use huntsman_text::lang::{self, Detected};
 use huntsman_text::words::Words;
 use huntsman_xpath::Scope;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::request::Request;
 use crate::response::Response;
 
 mod element;
 mod form;
+mod json;
 mod link_extractor;
+mod linked_data;
 mod node;
 mod selector;
 mod tree;
@@ -30,6 +32,7 @@ mod xpath;
 
 pub use element::{Element, Selection};
 pub use form::Form;
+pub use json::{Json, JsonNode, JsonSelection};
 pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 pub use xpath::PageNode;
 
@@ -46,6 +49,8 @@ pub struct Page {
     tree: OnceCell<tree::Tree>,
     xml_nodes: OnceCell<xpath::Nodes>,
     html_nodes: OnceCell<xpath::Nodes>,
+    json: OnceCell<Json>,
+    linked: OnceCell<LinkedData>,
     words: OnceCell<Words>,
     lang: OnceCell<Detected>,
     label_read: Cell<bool>,
@@ -131,6 +136,8 @@ impl Page {
             tree: OnceCell::new(),
             xml_nodes: OnceCell::new(),
             html_nodes: OnceCell::new(),
+            json: OnceCell::new(),
+            linked: OnceCell::new(),
             words: OnceCell::new(),
             lang: OnceCell::new(),
             label_read: Cell::new(false),
@@ -238,15 +245,6 @@ impl Page {
             let decoded = huntsman_html::decode_body(&self.response.body, charset, None);
             Document { encoding: decoded.encoding, text: decoded.text.into_owned() }
         })
-    }
-
-    /// The body as JSON; a byte order mark is ignored.
-    ///
-    /// # Errors
-    /// The body is not JSON of that shape.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_str(self.body_text())
-            .map_err(|cause| Error::from(cause).context(format!("reading {} as JSON", self.url())))
     }
 
     /// The scan for links and head. It also has the text if the page was made with it.
