@@ -133,7 +133,8 @@ impl Microdata {
 
 /// Reads the items of a page. URLs are resolved against `base`.
 ///
-/// An item that is a property of itself, by `itemref` or in a circle, is left out there. Texts have their white space collapsed, as a
+/// An item that is marked as a property, but belongs to no item, is taken as one that stands alone; WHATWG leaves it out, and search engines
+/// do not. An item that is a property of itself, by `itemref` or in a circle, is left out there. Texts have their white space collapsed, as a
 /// reader sees them; WHATWG keeps it.
 ///
 /// # Errors
@@ -150,11 +151,23 @@ pub fn microdata(html: &Html, base: &Url) -> Result<Microdata, Error> {
         }
         places.numbers.insert(address(element), number);
     }
-    let mut reader = Reader { places, base, above: Vec::new(), steps: 0, bytes: 0 };
-    let tops = elements().filter(|element| {
-        element.value().attr("itemscope").is_some() && element.value().attr("itemprop").is_none()
-    });
-    Ok(Microdata { items: tops.map(|top| reader.item(top)).collect::<Result<_, _>>()? })
+    let mut reader = Reader { places, base, above: Vec::new(), taken: HashSet::new(), steps: 0, bytes: 0 };
+    let is_item = |element: &ElementRef<'_>| element.value().attr("itemscope").is_some();
+    let is_property = |element: &ElementRef<'_>| element.value().attr("itemprop").is_some();
+    let mut items = Vec::new();
+    for top in elements().filter(|element| is_item(element) && !is_property(element)) {
+        items.push((reader.place(top), reader.item(top)?));
+    }
+    // By WHATWG nothing leads to a property outside of all items. Pages have such items all the same.
+    let is_within =
+        |element: &ElementRef<'_>| element.ancestors().filter_map(ElementRef::wrap).any(|e| is_item(&e));
+    for lost in elements().filter(|element| is_item(element) && is_property(element) && !is_within(element)) {
+        if !reader.taken.contains(&address(lost)) {
+            items.push((reader.place(lost), reader.item(lost)?));
+        }
+    }
+    items.sort_by_key(|(place, _)| *place);
+    Ok(Microdata { items: items.into_iter().map(|(_, item)| item).collect() })
 }
 
 /// What tells an element from all others of its tree.
@@ -175,16 +188,24 @@ struct Reader<'a> {
     base: &'a Url,
     /// The items above, which must not be within themselves.
     above: Vec<usize>,
+    /// All items so far.
+    taken: HashSet<usize>,
     steps: usize,
     bytes: usize,
 }
 
 impl<'a> Reader<'a> {
+    /// The number of an element in the document.
+    fn place(&self, element: ElementRef<'_>) -> Option<usize> {
+        self.places.numbers.get(&address(element)).copied()
+    }
+
     fn item(&mut self, root: ElementRef<'a>) -> Result<MicrodataItem, Error> {
         if self.above.len() >= MAX_DEPTH {
             return Err(Error::new(format!("microdata: items nest deeper than {MAX_DEPTH} levels")));
         }
         self.above.push(address(root));
+        self.taken.insert(address(root));
         let attr = |name| root.value().attr(name);
         let types =
             attr("itemtype").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
@@ -237,7 +258,7 @@ impl<'a> Reader<'a> {
             }
         }
         if self.places.has_references {
-            found.sort_by_key(|element| self.places.numbers.get(&address(*element)).copied());
+            found.sort_by_key(|element| self.place(*element));
         }
         Ok(found)
     }
@@ -402,6 +423,17 @@ mod tests {
         assert_eq!(
             found.unwrap().read::<Product>().unwrap(),
             [Product { name: "mill".to_owned(), offers: offer }]
+        );
+    }
+
+    #[test]
+    fn a_property_that_belongs_to_no_item_stands_alone() {
+        let found = read(
+            "<p itemprop=a itemscope itemref=x><i itemprop=n>1</i></p><p itemscope><i itemprop=n>2</i></p><p id=x itemprop=b itemscope></p>",
+        );
+        assert_eq!(
+            found.unwrap().to_json(),
+            json!({"items": [{"properties": {"n": ["1"], "b": [{"properties": {}}]}}, {"properties": {"n": ["2"]}}]})
         );
     }
 }
