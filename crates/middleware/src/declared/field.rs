@@ -35,7 +35,7 @@ pub(super) enum PageField {
     RequestedUrl,
     Status,
     Title,
-    Depth,
+    LinkDepth,
 }
 
 impl PageField {
@@ -45,7 +45,7 @@ impl PageField {
         ("requested_url", Self::RequestedUrl),
         ("status", Self::Status),
         ("title", Self::Title),
-        ("depth", Self::Depth),
+        ("depth", Self::LinkDepth),
     ];
 
     fn of(self, page: &Page) -> Option<Value> {
@@ -54,7 +54,7 @@ impl PageField {
             Self::RequestedUrl => page.request().requested_url().into(),
             Self::Status => page.response().status.as_u16().into(),
             Self::Title => page.title()?.into(),
-            Self::Depth => page.request().depth.into(),
+            Self::LinkDepth => page.request().depth.into(),
         })
     }
 }
