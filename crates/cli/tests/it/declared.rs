@@ -150,6 +150,29 @@ fn items_go_to_the_file_or_the_output_that_is_named() {
 }
 
 #[test]
+fn sitemaps_and_files_of_urls_are_starts_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = "<urlset><url><loc>/a</loc></url><url><loc>/b</loc></url></urlset>";
+    let list = Answer::status(200).header("Content-Type", "application/xml").body(list);
+    let site = Site::builder()
+        .answer("/list.xml", list)
+        .page("/a", "<title>A</title><a href=/other>o</a>")
+        .page("/b", "<title>B</title>")
+        .start_blocking();
+    let item = "[items.page.fields]\ntitle = { source = \"title\" }\n";
+    let text = format!("name = \"mine\"\nsitemaps = \"{}\"\n{item}", site.url("/list.xml"));
+    let said = run(crawl_file(dir.path(), &site, &text).args(["--out", "a"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(field(&lines(dir.path().join("a/items.jsonl")), "title"), ["A", "B"]);
+    std::fs::write(dir.path().join("urls.txt"), format!("# one\n{}\n", site.url("/b"))).unwrap();
+    let text = format!("start_file = \"urls.txt\"\n{item}");
+    let said = run(crawl_file(dir.path(), &site, &text).args(["--out", "b"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(field(&lines(dir.path().join("b/items.jsonl")), "title"), ["B"]);
+    assert_eq!(site.count("/other"), 0, "without rules no link is followed");
+}
+
+#[test]
 fn settings_of_the_command_win_over_those_of_the_file() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     let text = example(&site).replace("download_delay = 0", "download_delay = 0\nclosespider_pagecount = 3");

@@ -218,7 +218,6 @@ impl Page {
     ///
     /// # Errors
     /// The body is not JSON of that shape; the message has line and column.
-    #[doc(alias = "json_loads")]
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         if let Ok(known) = self.json_body()
             && let Ok(value) = T::deserialize(known.value())
