@@ -6,6 +6,9 @@ struct FirstCrawl;
 #[doc = include_str!("../docs/guide/spiders.md")]
 struct Spiders;
 
+#[doc = include_str!("../docs/guide/declarative.md")]
+struct Declarative;
+
 #[doc = include_str!("../docs/guide/selecting.md")]
 struct Selecting;
 

@@ -50,6 +50,7 @@ pub use huntsman_files as files;
 pub use huntsman_html as html;
 pub use huntsman_metrics as metrics;
 pub use huntsman_middleware as middleware;
+pub use huntsman_middleware::{DeclaredItem, DeclaredSpider};
 pub use huntsman_output as output;
 pub use huntsman_serve as serve;
 pub use huntsman_store as store;

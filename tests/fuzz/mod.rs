@@ -5,6 +5,7 @@
 pub(crate) mod answers;
 pub(crate) mod index;
 pub(crate) mod job;
+pub(crate) mod page_data;
 pub(crate) mod select;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("sitemap", sitemap),
     ("wikitext", wikitext),
     ("page_text", page_text),
+    ("page_data", page_data::page_data),
     ("compare", compare),
     ("decoders", decoders),
     ("job", job::job),

@@ -37,6 +37,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-css", &[]),
         ("huntsman-xpath", &[]),
         ("huntsman-derive", &["huntsman-css", "huntsman-xpath"]),
+        ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
@@ -51,6 +52,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-derive",
                 "huntsman-files",
                 "huntsman-html",
+                "huntsman-page-data",
                 "huntsman-store",
                 "huntsman-text",
                 "huntsman-xpath",
@@ -129,7 +131,8 @@ const NETWORK: [&str; 8] =
     ["tokio", "reqwest", "http", "hyper", "rustls", "rustls-platform-verifier", "native-tls", "object_store"];
 
 /// Crates without a network.
-const PURE: [&str; 9] = ["css", "derive", "detect", "files", "html", "metrics", "store", "text", "xpath"];
+const PURE: [&str; 10] =
+    ["css", "derive", "detect", "files", "html", "metrics", "page-data", "store", "text", "xpath"];
 
 /// Crates that a macro may be made of: a user's compiler waits for them, in `release` once more than the crates of a crawl.
 const OF_MACROS: [&str; 9] = [

@@ -12,6 +12,7 @@ impl From<&SettingsArgs> for ConfigSources {
         Self {
             profile: args.profile.clone(),
             file: args.config.clone(),
+            spider: Vec::new(),
             set: args.set.clone(),
             on_ignored: |name| warn(&format!("{name}: no such setting; ignored")),
         }

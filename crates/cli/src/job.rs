@@ -17,13 +17,14 @@ use huntsman::{
 use url::Url;
 
 use crate::config::Config;
+use crate::declared::Declared;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{CANONICAL, HTML_REPORT, OutputDir, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
 use crate::render::{escape, warn};
 use crate::signals::{self, Interrupted};
-use crate::sink::StdoutLines;
+use crate::sink::{StdoutItems, StdoutLines};
 use crate::spider::{PageRecord, SiteSpider};
 use crate::sweep::Sweeping;
 use crate::text_index::{self, TextIndex};
@@ -62,6 +63,8 @@ pub(crate) struct Job {
     pub(crate) sweep: Option<Sweeping>,
     /// The text index that gets the text of every page, if set.
     pub(crate) index: Option<TextIndex>,
+    /// The spider of a file, which says what links and items are.
+    pub(crate) declared: Option<Declared>,
 }
 
 /// A crawl that ended, in a directory that is not marked as finished yet. Further reports are written before that
@@ -197,13 +200,21 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         copyvio,
         sweep,
         index,
+        declared,
     } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
     // Sitemaps are needed even without the flag: the queue of an earlier run may hold some.
     let site = SiteSpider::new(seeds.into_start(), text, follow)
         .articles(sweep.as_ref().map(|sweep| sweep.min_words));
-    let spider = Sitemaps::new(site).on_sitemap(|page, report, out| {
+    let (site, sitemap_urls, items) = match declared {
+        Some(Declared { spider, items }) => {
+            let sitemaps = spider.sitemap_urls().to_vec();
+            (site.declared(spider), sitemaps, Some(items))
+        }
+        None => (site, Vec::new(), None),
+    };
+    let spider = Sitemaps::new(site).sitemap_urls(sitemap_urls).on_sitemap(|page, report, out| {
         let record = PageRecord::of_sitemap(page, report, out.context());
         out.item(record);
     });
@@ -234,8 +245,13 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         Some(directory) => {
             directory.attach(builder).map(|(builder, drops)| (builder, Some(drops))).map_err(Failure::from)
         }
+        None if items.is_some() => Ok((builder.pipeline(StdoutItems::new()), None)),
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
+    let built = built.and_then(|(builder, drops)| match (items, &directory) {
+        (Some(items), Some(directory)) => Ok((items.attach(builder, directory)?, drops)),
+        _ => Ok((builder, drops)),
+    });
     let swept = built.and_then(|(builder, drops)| match (sweep, &directory) {
         (Some(sweep), Some(directory)) => {
             let has_job = directory.store() != Backend::Memory;

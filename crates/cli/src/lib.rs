@@ -23,6 +23,7 @@ mod args;
 mod commands;
 mod config;
 mod copyvio;
+mod declared;
 mod dedup;
 mod directory;
 pub mod exit;

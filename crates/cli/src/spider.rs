@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
 use huntsman::sweep::{Copied, Subject, article_of};
-use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
+use huntsman::{
+    Context, DeclaredItem, DeclaredSpider, Output, Page, Result, SitemapReport, Spider, Start, log,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -51,6 +53,9 @@ pub(crate) struct PageRecord {
     /// The article that a sweep checks.
     #[serde(skip)]
     pub(crate) article: Option<Arc<Subject>>,
+    /// Items that a spider file declares; they go into a file of their own.
+    #[serde(skip)]
+    pub(crate) items: Vec<DeclaredItem>,
 }
 
 /// The comparison of a page with the article of `--copyvio`.
@@ -128,6 +133,7 @@ impl PageRecord {
             added: Map::new(),
             copyvio: None,
             article: None,
+            items: Vec::new(),
         }
     }
 }
@@ -144,18 +150,57 @@ pub(crate) struct SiteSpider {
     follow: bool,
     /// Minimum number of words of an article; if unset, no pages are articles.
     articles: Option<usize>,
+    /// The spider of a file, which says what links and items are.
+    declared: Option<DeclaredSpider>,
 }
 
 impl SiteSpider {
     /// With `text`, records carry text and words; without `follow`, only the start requests are fetched.
     pub(crate) fn new(start: Start, text: bool, follow: bool) -> Self {
-        Self { start: Mutex::new(Some(start)), text, follow, articles: None }
+        Self { start: Mutex::new(Some(start)), text, follow, articles: None, declared: None }
     }
 
     /// Treats pages with at least this number of words as articles.
     pub(crate) fn articles(mut self, min_words: Option<usize>) -> Self {
         self.articles = min_words;
         self
+    }
+
+    /// Follows the links and gives the items that a file declares.
+    pub(crate) fn declared(mut self, spider: DeclaredSpider) -> Self {
+        self.declared = Some(spider);
+        self
+    }
+
+    /// Follows the links of a page, and returns the number of links to http and https addresses.
+    fn follow(&self, page: &Page, out: &mut Output<PageRecord>) -> Result<usize> {
+        let all = || page.anchors().filter(|link| page.join(link.href).is_some()).count();
+        match &self.declared {
+            _ if !self.follow => Ok(all()),
+            None => Ok(out.follow_links(page)),
+            Some(declared) => {
+                declared.links(page)?.into_iter().for_each(|request| out.request(request));
+                Ok(all())
+            }
+        }
+    }
+
+    /// The items of a page. One that cannot be made is counted and logged.
+    fn items(&self, page: &Page, cx: &Context) -> Vec<DeclaredItem> {
+        let Some(declared) = &self.declared else { return Vec::new() };
+        let made = declared.items(page).into_iter().filter_map(|item| match item {
+            Ok(item) => Some(item),
+            Err(error) => {
+                cx.stats().inc("item_error_count");
+                log::error!(url = %page.url(), "{error}");
+                None
+            }
+        });
+        let items: Vec<DeclaredItem> = made.collect();
+        if !items.is_empty() {
+            cx.stats().add("declared/items", i64::try_from(items.len()).unwrap_or(i64::MAX));
+        }
+        items
     }
 
     fn article(&self, page: &Page, cx: &Context) -> Option<Arc<Subject>> {
@@ -175,15 +220,16 @@ impl Spider for SiteSpider {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<PageRecord>) -> Result<()> {
-        let links = if self.follow {
-            out.follow_links(page)
-        } else {
-            page.anchors().filter(|link| page.join(link.href).is_some()).count()
-        };
+        let links = self.follow(page, out)?;
         let mut record = PageRecord::of(page, out.context(), links, self.text);
         record.article = self.article(page, out.context());
+        record.items = self.items(page, out.context());
         out.item(record);
         Ok(())
+    }
+
+    fn allowed_domains(&self) -> Vec<String> {
+        self.declared.as_ref().map(Spider::allowed_domains).unwrap_or_default()
     }
 }
 

@@ -135,6 +135,7 @@ pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, d
 ///
 pub use huntsman_derive::Item;
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
+pub use huntsman_page_data::{LinkedData, Microdata, MicrodataItem, MicrodataValue, OneOrMany, OpenGraph};
 pub use huntsman_store::Backend;
 pub use huntsman_xpath::{Limits as XPathLimits, Scope as XPathScope};
 pub use job::{Change, Job, Persist};
@@ -147,8 +148,8 @@ pub use pace::Pace;
 #[doc(hidden)]
 pub use page::item_private as __item;
 pub use page::{
-    BinaryBody, Element, Form, FoundLink, FoundValue, IGNORED_EXTENSIONS, Item, ItemValue, LinkExtractor,
-    Page, PageNode, PagePart, RequestListener, Selection,
+    BinaryBody, Element, Form, FoundLink, FoundValue, IGNORED_EXTENSIONS, Item, ItemValue, Json, JsonNode,
+    JsonSelection, LinkExtractor, Page, PageNode, PagePart, RequestListener, Selection,
 };
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use http::{Extensions, header};
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
+use huntsman_page_data::LinkedData;
 use huntsman_text::lang::{self, Detected};
 use huntsman_text::words::Words;
 use huntsman_xpath::Scope;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::request::Request;
 use crate::response::Response;
 
@@ -24,7 +24,9 @@ mod budget;
 mod element;
 mod form;
 mod item;
+mod json;
 mod link_extractor;
+mod linked_data;
 mod node;
 mod selector;
 mod tree;
@@ -33,6 +35,7 @@ mod xpath;
 pub use element::{Element, Selection};
 pub use form::Form;
 pub use item::{FoundValue, Item, ItemValue, PagePart, private as item_private};
+pub use json::{Json, JsonNode, JsonSelection};
 pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 pub use xpath::PageNode;
 
@@ -49,6 +52,8 @@ pub struct Page {
     tree: OnceCell<tree::Tree>,
     xml_nodes: OnceCell<xpath::Nodes>,
     html_nodes: OnceCell<xpath::Nodes>,
+    json: OnceCell<Json>,
+    linked: OnceCell<LinkedData>,
     words: OnceCell<Words>,
     lang: OnceCell<Detected>,
     label_read: Cell<bool>,
@@ -134,6 +139,8 @@ impl Page {
             tree: OnceCell::new(),
             xml_nodes: OnceCell::new(),
             html_nodes: OnceCell::new(),
+            json: OnceCell::new(),
+            linked: OnceCell::new(),
             words: OnceCell::new(),
             lang: OnceCell::new(),
             label_read: Cell::new(false),
@@ -241,15 +248,6 @@ impl Page {
             let decoded = huntsman_html::decode_body(&self.response.body, charset, None);
             Document { encoding: decoded.encoding, text: decoded.text.into_owned() }
         })
-    }
-
-    /// The body as JSON; a byte order mark is ignored.
-    ///
-    /// # Errors
-    /// The body is not JSON of that shape.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_str(self.body_text())
-            .map_err(|cause| Error::from(cause).context(format!("reading {} as JSON", self.url())))
     }
 
     /// The scan for links and head. It also has the text if the page was made with it.

@@ -51,6 +51,11 @@ impl StartUrls {
         Ok(Self { first, given, start: Start::new(requests.chain(lines)), is_complete: false })
     }
 
+    /// No start URLs: a crawl that begins otherwise, with sitemaps for example, of which this URL is the first.
+    pub fn none(first: Url) -> Self {
+        Self { given: vec![first.clone()], first, start: Start::none(), is_complete: true }
+    }
+
     /// The start URLs of the list.
     pub fn given(&self) -> &[Url] {
         &self.given

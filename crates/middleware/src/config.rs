@@ -29,6 +29,8 @@ pub struct ConfigSources {
     /// Settings file in TOML; without it, `huntsman.toml` in the working directory if there is one. Its top-level keys are settings, and
     /// `profile`.
     pub file: Option<PathBuf>,
+    /// Settings of the spider that is run.
+    pub spider: Vec<(&'static str, Value)>,
     /// Pairs such as `retry_times=3`, as the flag `--set` of the command takes them.
     pub set: Vec<String>,
     /// Called with the name of each variable that begins with `HUNTSMAN_` and looks like no setting; such variables are ignored.
@@ -37,7 +39,7 @@ pub struct ConfigSources {
 
 impl Default for ConfigSources {
     fn default() -> Self {
-        Self { profile: None, file: None, set: Vec::new(), on_ignored: |_| {} }
+        Self { profile: None, file: None, spider: Vec::new(), set: Vec::new(), on_ignored: |_| {} }
     }
 }
 
@@ -57,7 +59,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads all sources. A later one takes precedence: the profile, `defaults` of the program, the settings file, variables of the
+    /// Reads all sources. A later one takes precedence: the profile, `defaults` of the program, the settings file, the spider, variables of the
     /// environment (`HUNTSMAN_` and the setting in upper case), `flags` of the program, and [`ConfigSources::set`], which names the setting
     /// itself.
     ///
@@ -109,6 +111,9 @@ impl Config {
             let name = name.to_ascii_lowercase();
             table.check(&name, &value).map_err(|error| error.context(shown(&file)))?;
             layers.set(Layer::Project, &name, value);
+        }
+        for (name, value) in &sources.spider {
+            layers.set(Layer::Spider, name, value.clone());
         }
         for (name, value) in environment.iter().filter(|(name, _)| name != "profile") {
             if !set_from_environment(&table, &mut layers, name, value)? {
@@ -237,6 +242,21 @@ mod tests {
         assert_eq!(settings.max_parked_wait, 9.0, "the file wins over the command");
         assert_eq!(settings.get("retry_times"), Some(json!(4)), "from the environment");
         assert_eq!(settings.get("depth_limit"), Some(json!(1)), "from the command line");
+    }
+
+    #[test]
+    fn the_spider_wins_over_the_file_and_yields_to_environment_and_flags() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h.toml");
+        std::fs::write(&path, "download_delay = 2.5\nretry_times = 7\ndepth_limit = 9\n").unwrap();
+        let spider = vec![("download_delay", json!(1)), ("retry_times", json!(3)), ("depth_limit", json!(4))];
+        let sources = ConfigSources { spider, ..of_file(path) };
+        let config = load(&sources, vec![("depth_limit", json!(2))], &[("retry_times", "5")]).unwrap();
+        let number = |name| config.settings.get(name).and_then(|value: Value| value.as_f64());
+        assert_eq!(
+            (number("download_delay"), number("retry_times"), number("depth_limit")),
+            (Some(1.0), Some(5.0), Some(2.0))
+        );
     }
 
     #[test]

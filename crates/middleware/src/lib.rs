@@ -33,6 +33,7 @@ mod avoid_dup;
 mod chain;
 mod config;
 mod cookies;
+mod declared;
 mod default_headers;
 mod defaults;
 mod depth;
@@ -102,6 +103,7 @@ defaults::built_in! {
 
 pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources};
+pub use declared::{DeclaredItem, DeclaredSpider};
 pub use defaults::Defaults;
 pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;

@@ -60,6 +60,8 @@ pub use status::{Run, State, Status};
 pub const PAGES: &str = "pages.jsonl";
 /// Records of requests that ended without a page.
 pub const DROPS: &str = "drops.jsonl";
+/// Items of a spider file.
+pub const ITEMS: &str = "items.jsonl";
 /// The report of the crawl.
 pub const REPORT: &str = "report.json";
 /// The rules that AvoidDup learnt.
@@ -86,7 +88,8 @@ const ARTICLES: &str = "state/articles";
 /// Directories that a run creates, and that `--fresh` deletes.
 const OWN_FOLDERS: [&str; 3] = [JOB, PAIRS, ARTICLES];
 /// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
-const OWN_FILES: [&str; 8] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT];
+const OWN_FILES: [&str; 9] =
+    [PAGES, DROPS, ITEMS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT];
 
 /// Suffix of the temporary file with which a file is replaced; a kill may leave such a file behind.
 const UNFINISHED: &str = ".new";

@@ -198,6 +198,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         copyvio: None,
         sweep: None,
         index: None,
+        declared: None,
     })
     .await?
     .finish()

@@ -16,6 +16,7 @@ use super::version::stores;
 use crate::args::Flags;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
+use crate::declared::{self, Declared};
 use crate::directory::finished;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, CompletedCrawl, Job, Sink};
@@ -36,10 +37,13 @@ pub(super) struct CrawlExtras {
     pub(super) copyvio: Option<Copyvio>,
     pub(super) sweep: Option<Sweeping>,
     pub(super) index: Option<PathBuf>,
+    /// The spider of a file, if the command was given one.
+    pub(super) declared: Option<Declared>,
 }
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let CrawlArgs { site, copyvio, index, html } = args;
+    let CrawlArgs { site, copyvio, index, items, html } = args;
+    let declared = declared::of(&site, items)?;
     if html && site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: --html writes a file; name a directory"));
     }
@@ -49,7 +53,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         None => None,
     };
     let Some(crawled) =
-        crawl(site, CrawlExtras { copyvio, index: index.index, ..CrawlExtras::default() }).await?
+        crawl(site, CrawlExtras { copyvio, index: index.index, declared, ..CrawlExtras::default() }).await?
     else {
         return Ok(Exit::Done);
     };
@@ -68,16 +72,25 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
 pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option<CompletedCrawl>> {
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
-    let config = Config::load(&args.settings, defaults(), flags)?;
+    let config = match &extras.declared {
+        Some(declared) => declared.config(&args.settings, defaults(), flags)?,
+        None => Config::load(&args.settings, defaults(), flags)?,
+    };
     let downloader = HttpDownloader::new(&config.settings)?;
     job::check(&config)?;
     let only = args.reach.only.as_deref().map(OnlyUrls::from_file).transpose()?;
-    let seeds = StartUrls::of(&args.urls, args.seeds.as_deref())?;
+    let seeds = match &extras.declared {
+        Some(declared) => declared.spider.start_urls()?,
+        None => StartUrls::of(&args.urls, args.seeds.as_deref())?,
+    };
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
     let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
     let run = if extras.sweep.is_some() { Run::Sweep } else { Run::Crawl };
-    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, run));
+    let path = args.output.out.clone().unwrap_or_else(|| match &extras.declared {
+        Some(declared) => declared.default_dir(),
+        None => output::default_dir(&seeds.first, run),
+    });
     let plan = match to_stdout {
         true => None,
         false => match Plan::of(&path, EarlierRun::of(args.output.fresh), run, store)? {
@@ -132,6 +145,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         copyvio: extras.copyvio,
         sweep: extras.sweep,
         index,
+        declared: extras.declared,
     };
     job::run(job).await.map(Some)
 }

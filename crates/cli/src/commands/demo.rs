@@ -105,6 +105,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         copyvio: Some(Copyvio::of(&essay)),
         sweep: None,
         index: None,
+        declared: None,
     })
     .await?;
     drop(servers);

@@ -8,6 +8,7 @@ mod copyvio;
 mod copyvio_candidates;
 mod crash;
 mod crawl;
+mod declared;
 mod dedup;
 mod dedup_metrics;
 mod dedup_s3;

@@ -29,6 +29,11 @@ pub(crate) struct CrawlArgs {
     #[command(flatten)]
     pub(crate) index: TextIndexArgs,
 
+    /// File for the items of a spider file: .jsonl or .csv; .json or .xml with --store memory [default: items.jsonl in
+    /// the output directory].
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) items: Option<PathBuf>,
+
     /// Also writes report.html, a report for people, into the output directory.
     #[arg(long)]
     pub(crate) html: bool,
@@ -37,7 +42,7 @@ pub(crate) struct CrawlArgs {
 /// What is crawled, and how: the same for all commands that crawl sites.
 #[derive(Debug, Args)]
 pub(crate) struct SiteArgs {
-    /// Start URLs.
+    /// Start URLs; for `crawl` also a spider file (.toml), which declares start, rules and items.
     #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
 

@@ -1,0 +1,156 @@
+//! `crawl` of a spider file: its settings, its directory, and the file of its items.
+
+use std::path::{Path, PathBuf};
+
+use huntsman::middleware::ConfigSources;
+use huntsman::middleware::sinks::{Csv, Feed, FilePosition, Format, Json, JsonLines, Xml};
+use huntsman::{
+    Backend, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, OnItem, Pipeline, Result, Spider, log,
+};
+use serde_json::json;
+
+use crate::args::{Flags, SettingsArgs};
+use crate::commands::SiteArgs;
+use crate::config::Config;
+use crate::exit::{Failure, Outcome};
+use crate::output::{ITEMS, OutputDir};
+use crate::render::escape;
+use crate::spider::PageRecord;
+
+/// A spider file, and where its items go.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) spider: DeclaredSpider,
+    pub(crate) items: Items,
+}
+
+/// Where the items go: into this file, or into that of the directory.
+#[derive(Debug)]
+pub(crate) struct Items(Option<PathBuf>);
+
+/// The spider file among the arguments, if there is one; it is checked as a whole.
+///
+/// # Errors
+/// Something in the file is wrong, or flags do not go together with it.
+pub(crate) fn of(site: &SiteArgs, items: Option<PathBuf>) -> Outcome<Option<Declared>> {
+    let given = items.as_ref().map(|path| escape(&path.to_string_lossy()).into_owned()).unwrap_or_default();
+    let is_file = |text: &&String| text.ends_with(".toml") && !text.contains("://");
+    let Some(path) = site.urls.iter().find(is_file) else {
+        return match items {
+            Some(_) => Err(Failure::usage(format!(
+                "--items {given}: only a spider file has items; records of pages are in pages.jsonl of --out"
+            ))),
+            None => Ok(None),
+        };
+    };
+    if site.urls.len() > 1 || site.seeds.is_some() {
+        return Err(Failure::usage(format!(
+            "{}: a spider file has its own start URLs; write them into `start` or `start_file`",
+            escape(path)
+        )));
+    }
+    if items.is_some() && site.output.out.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::usage(format!("--items {given}: with --out - items go to stdout")));
+    }
+    Ok(Some(Declared { spider: DeclaredSpider::load(path)?, items: Items(items) }))
+}
+
+impl Declared {
+    /// The settings of the crawl, those of the file among them.
+    ///
+    /// # Errors
+    /// A source of settings has an error.
+    pub(crate) fn config(&self, args: &SettingsArgs, mut defaults: Flags, flags: Flags) -> Outcome<Config> {
+        let mut sources = ConfigSources::from(args);
+        sources.spider = self.spider.settings();
+        let profile = self.spider.profile().map(|profile| profile.name().to_owned());
+        sources.profile = sources.profile.or(profile);
+        if !self.spider.allowed_domains().is_empty() {
+            // The domains of the file say what belongs to the crawl.
+            defaults.push(("scope", json!("all")));
+        }
+        Ok(Config::load(sources, defaults, flags)?)
+    }
+
+    /// The directory of the crawl if the user names none: two spiders of one site have two.
+    pub(crate) fn default_dir(&self) -> PathBuf {
+        let word = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
+        let name: String = self.spider.name().trim_matches('.').chars().map(word).take(200).collect();
+        PathBuf::from(format!("{name}-crawl"))
+    }
+}
+
+impl Items {
+    /// Adds the feed of items to a crawl into a directory.
+    ///
+    /// # Errors
+    /// The file cannot be written, or its format cannot be continued by a job.
+    pub(crate) fn attach<S>(
+        self,
+        builder: CrawlerBuilder<S>,
+        directory: &OutputDir,
+    ) -> Outcome<CrawlerBuilder<S>>
+    where
+        S: Spider<Item = PageRecord>,
+    {
+        let has_job = directory.store() != Backend::Memory;
+        let path = self.0.unwrap_or_else(|| directory.file(ITEMS));
+        let fault =
+            |what: &str| Failure::usage(format!("--items {}: {what}", escape(&path.to_string_lossy())));
+        let ending = path.extension().and_then(|extension| extension.to_str());
+        Ok(match (ending, has_job) {
+            (Some("jsonl"), true) => kept(builder, JsonLines::of_job(&path)?),
+            (Some("csv"), true) => kept(builder, Csv::of_job(&path)?),
+            (Some("json" | "xml"), true) => {
+                return Err(fault(
+                    "a crawl that can be continued writes .jsonl or .csv; one with --store memory writes others, too",
+                ));
+            }
+            (Some("jsonl"), false) => builder.pipeline(ItemsFeed(JsonLines::create(&path)?)),
+            (Some("csv"), false) => builder.pipeline(ItemsFeed(Csv::create(&path)?)),
+            (Some("json"), false) => builder.pipeline(ItemsFeed(Json::create(&path)?)),
+            (Some("xml"), false) => builder.pipeline(ItemsFeed(Xml::create(&path)?)),
+            _ => return Err(fault("the name has to end with .jsonl, .csv, .json or .xml")),
+        })
+    }
+}
+
+/// Adds a feed whose position the job keeps.
+fn kept<S, F>(
+    builder: CrawlerBuilder<S>,
+    (feed, position): (Feed<DeclaredItem, F>, FilePosition),
+) -> CrawlerBuilder<S>
+where
+    S: Spider<Item = PageRecord>,
+    F: Format,
+{
+    builder.pipeline(ItemsFeed(feed)).persist(position)
+}
+
+/// A feed of the items that belong to the records of pages.
+struct ItemsFeed<F>(Feed<DeclaredItem, F>);
+
+impl<F: Format> Pipeline<PageRecord> for ItemsFeed<F> {
+    async fn open(&mut self, cx: &Context) -> Result<()> {
+        self.0.open(cx).await
+    }
+
+    async fn process_item(&mut self, mut record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
+        for item in std::mem::take(&mut record.items) {
+            // A file that cannot be written fails again when it is flushed; an item that has no form in its format costs no other.
+            if let Err(error) = self.0.process_item(item, cx).await {
+                cx.stats().inc("item_error_count");
+                log::error!(url = %record.url, "{error}");
+            }
+        }
+        Ok(OnItem::Keep(record))
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        self.0.flush().await
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.0.close().await
+    }
+}

@@ -1,0 +1,40 @@
+//! What pages hold for programs: JSON in bodies and scripts, JSON-LD, microdata and Open Graph, and JSONPath to select from it.
+//!
+//! - [`JsonPath`] selects from JSON by RFC 9535, within a budget of steps.
+//! - [`read_json`] and [`read_lenient`] read JSON as a whole, [`assigned`] reads the value that a script assigns to a variable.
+//! - [`json_ld`] collects the linked data of a page, [`LinkedData`] gives it as typed values.
+//! - [`microdata`] reads the items that are marked up in HTML, and [`OpenGraph`] the `meta` elements for previews.
+//!
+//! ```
+//! use huntsman_page_data::{JsonPath, read_json};
+//!
+//! let shop = read_json(r#"{"items": [{"name": "mill", "price": 7}, {"name": "dam", "price": 9}]}"#)?;
+//! let names = JsonPath::new("$.items[?@.price > 8].name")?.select(&shop)?;
+//! assert_eq!(names, ["dam"]);
+//! # Ok::<(), huntsman_page_data::Error>(())
+//! ```
+//!
+//! The crate runs no scripts, fetches nothing (contexts of JSON-LD neither), and knows no vocabulary: it does not check that a product has
+//! a price. What strangers wrote is read within limits; where a limit is exceeded, an error names it.
+
+mod error;
+mod json;
+mod json_ld;
+mod json_path;
+mod lenient;
+mod linked_data;
+mod microdata;
+mod open_graph;
+mod script;
+mod type_name;
+
+pub use error::Error;
+pub use json::{MAX_DEPTH, MAX_VALUES, read_json};
+pub use json_ld::json_ld;
+pub use json_path::{JsonPath, Limits};
+pub use lenient::read_lenient;
+pub use linked_data::{LinkedData, OneOrMany, type_of};
+pub use microdata::{Microdata, MicrodataItem, MicrodataValue, microdata};
+pub use open_graph::OpenGraph;
+pub use script::assigned;
+pub use type_name::type_name;
