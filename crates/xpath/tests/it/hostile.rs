@@ -13,6 +13,15 @@ fn error(document: &Document, path: &str, steps: u64) -> String {
 }
 
 #[test]
+fn an_element_with_a_million_attributes_is_read_in_linear_time() {
+    let attributes: String = (0..1_000_000).map(|n| format!(" a{n}='{n}'")).collect();
+    let document = Document::read_xml(&format!("<r a7='first'{attributes}/>")).unwrap();
+    let element = document.children(document.root()).next().unwrap();
+    assert_eq!(document.attributes(element).count(), 1_000_000);
+    assert_eq!(document.attribute(element, "a7"), Some("first"), "the one that came first");
+}
+
+#[test]
 fn what_would_take_quadratic_time_ends_with_an_error() {
     let wide = Document::read_xml(&format!("<r>{}</r>", "<a><b/></a>".repeat(50_000))).unwrap();
     for path in [
