@@ -77,6 +77,7 @@ mod start_urls;
 mod state;
 mod stats;
 pub mod terminal;
+mod text_source;
 
 pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
 pub use clock::{Clock, Timestamp};
