@@ -152,6 +152,18 @@ impl Page {
         &self.request.callback
     }
 
+    /// The route of the page: the variant of the spider's enum of callbacks that its request was given
+    /// ([`Output::go`](crate::Output::go), [`Request::to`], [`Start::to`](crate::Start::to)). `match` then finds the code, and the compiler checks
+    /// that there is some for every variant.
+    ///
+    /// # Errors
+    /// A [`RouteError`](crate::RouteError): the label is no variant of `T`, or the arguments do not fit. Given back from `parse`, it ends the page
+    /// with the reason `unknown_callback` or `callback_arguments`.
+    pub fn route<T: DeserializeOwned>(&self) -> Result<T> {
+        self.label_read.set(true);
+        self.request.route()
+    }
+
     /// The request.
     pub fn request(&self) -> &Request {
         // The caller may read its label there.

@@ -9,7 +9,7 @@ use url::Url;
 use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::secrets::redacted;
-use crate::spider::Start;
+use crate::start::Start;
 use crate::terminal::escape;
 
 /// Files up to this size are checked entirely before the crawl starts. In larger files and on stdin, lines that are

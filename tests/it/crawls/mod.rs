@@ -22,6 +22,7 @@ mod process;
 mod redirects;
 mod requests;
 mod robots;
+mod routes;
 mod settings;
 mod sitemaps;
 mod support;
