@@ -23,6 +23,7 @@ mod redirects;
 mod requests;
 mod robots;
 mod routes;
+mod rules;
 mod settings;
 mod sitemaps;
 mod support;

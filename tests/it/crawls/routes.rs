@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use huntsman::store::Backend;
 use huntsman::{
-    CrawlerBuilder, DropState, Error, Job, Output, Page, Request, Result, Spider, Start,
+    CrawlerBuilder, DropState, Error, Job, Output, Page, Request, Result, Rule, Rules, Spider, Start,
     spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
@@ -250,4 +250,18 @@ async fn the_default_callback_needs_no_entry_in_the_list_of_labels() {
     }
     let report = quick(Shop, &web()).run().await.unwrap();
     assert_eq!((report.pages, report.stat("item_scraped_count")), (3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrapper_notices_labels_that_nobody_handles() {
+    let closure = || {
+        spider_fn(["http://a.test/list/1"], |page: &Page, out: &mut Output<String>| {
+            out.item(page.url().to_string());
+            Ok(())
+        })
+    };
+    let links = || huntsman::LinkExtractor::new().allow("/author/").unwrap();
+    let rules = Rules::new(closure()).rule(Rule::new(links()).callback("author"));
+    let report = quick(rules, &web()).run().await.unwrap();
+    assert_eq!((report.pages, report.stat("drops/failed/unknown_callback")), (1, 2));
 }
