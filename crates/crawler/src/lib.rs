@@ -42,6 +42,7 @@ mod dyn_spider;
 mod engine;
 mod error;
 mod event;
+mod feed;
 mod fetch;
 mod frontier;
 mod host;
@@ -90,6 +91,7 @@ pub use drop::{DropReason, DropState, Dropped};
 pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Crawls, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer, OnDownload};
+pub use feed::{CsvFeed, CsvRows, FeedLimits, FeedReport, XmlFeed, XmlNode, XmlNodes};
 pub use fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,

@@ -263,8 +263,9 @@ impl Page {
 
     /// The scan for links and head. It also has the text if the page was made with it.
     fn scan(&self) -> (&Scan, &str) {
-        // A sitemap has neither links nor a head, and may be too large to be decoded as a whole.
-        let text = if self.kind().is_markup() && !self.request.is_sitemap() { self.body_text() } else { "" };
+        // A sitemap or a feed has neither links nor a head, and may be too large to be decoded as a whole.
+        let is_page = !self.request.is_sitemap() && !self.request.is_feed();
+        let text = if self.kind().is_markup() && is_page { self.body_text() } else { "" };
         (&self.scan.get_or_init(|| PooledScan::run(text, &self.options)).0, text)
     }
 
@@ -318,7 +319,8 @@ impl Page {
 
     /// Whether non-ASCII queries of links of the page are encoded as UTF-8.
     pub(crate) fn is_utf8(&self) -> bool {
-        self.encoding() == "UTF-8"
+        // A feed may be too large to be decoded as a whole; its entries are read as UTF-8 in any case.
+        self.request.is_feed() || self.encoding() == "UTF-8"
     }
 
     /// The URL that relative addresses are resolved against: the first `base` within the first 4 KiB, else the URL of

@@ -363,6 +363,12 @@ impl Request {
         self.has_meta(meta::SITEMAP_DEPTH)
     }
 
+    /// Whether the request is for a feed, which [`XmlFeed`](crate::XmlFeed) or [`CsvFeed`](crate::CsvFeed) reads. Its response is not a page
+    /// with links.
+    pub fn is_feed(&self) -> bool {
+        self.meta_flag(meta::FEED)
+    }
+
     /// Whether the guards against traps judge the request; see `guard_spider_requests`.
     pub fn is_guarded(&self, settings: &crate::settings::Settings) -> bool {
         self.found_by != FoundBy::Spider || settings.guard_spider_requests

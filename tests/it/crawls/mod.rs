@@ -11,6 +11,7 @@ mod contract;
 mod copyvio;
 mod duplicates;
 mod failures;
+mod feeds;
 mod guards;
 mod jobs;
 mod life_cycle;
