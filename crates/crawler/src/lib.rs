@@ -135,7 +135,7 @@ pub use sitemap::{
     Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };
 pub use spider::{Spider, SpiderFn, spider_fn};
-pub use start::Start;
+pub use start::{CsvColumn, Start};
 pub use start_urls::{StartUrls, parse_web_url};
 pub use state::State;
 pub use stats::{Counter, Stats};

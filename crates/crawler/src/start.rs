@@ -1,10 +1,16 @@
 //! Start requests: a lazy source of them, from lists, files or any iterator.
 
+use std::io::Read;
+
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::route::StoredRoute;
+
+mod csv_column;
+
+pub use csv_column::CsvColumn;
 
 /// A lazy source of start requests.
 pub struct Start(Box<dyn Iterator<Item = Result<Request>> + Send>);
@@ -46,6 +52,27 @@ impl Start {
             Err(error) => Some(Err(Error::from(error).context(format!("reading seed line {}", index + 1)))),
         });
         Self(Box::new(requests.fuse()))
+    }
+
+    /// Start requests from one column of CSV, which is read lazily during the crawl: `Start::csv(file, "url")` by the name in the first row,
+    /// `Start::csv(file, 2)` by the number. Cells without text and rows that begin with `#` are skipped. Lists with another delimiter than a
+    /// comma are read with [`CsvColumn::delimiter`].
+    ///
+    /// ```
+    /// use huntsman_crawler::{CsvColumn, Start};
+    ///
+    /// let list = "name,page\nAda,https://a.example/ada\n# later\nBob,https://a.example/bob\n";
+    /// assert_eq!(Start::csv(list.as_bytes(), "page").count(), 2);
+    /// assert_eq!(Start::csv(list.as_bytes(), 2).count(), 2);
+    /// let list = "Ada;https://a.example/ada";
+    /// assert_eq!(Start::csv(list.as_bytes(), CsvColumn::number(2).delimiter(b';')).count(), 1);
+    /// ```
+    ///
+    /// # Errors
+    /// Each of these is a start error with its line: there is no such column, a row ends before it, a cell is not a URL. In a column that is
+    /// given by its number, a first cell that is not a URL is taken for a heading.
+    pub fn csv(reader: impl Read + Send + 'static, column: impl Into<CsvColumn>) -> Self {
+        Self(Box::new(csv_column::urls(reader, column.into())))
     }
 
     /// Gives every request of this source a route: `Start::urls(urls).to(To::List)`; see [`Request::to`].
