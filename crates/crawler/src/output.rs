@@ -158,6 +158,15 @@ impl<I> Output<I> {
         links
     }
 
+    /// Fetches a page and waits for it, through the downloader chain and the slot of its host; see [`Context::fetch`]. Meanwhile another callback
+    /// has the worker thread.
+    ///
+    /// # Errors
+    /// The download failed, a middleware dropped the request, or there is no engine.
+    pub fn fetch(&self, request: Request) -> Result<Page> {
+        Ok(self.context.block_on(self.context.fetch(request))?)
+    }
+
     /// The context of the crawl: stats, settings, whether the crawl is stopping, and waiting for a future.
     pub fn context(&self) -> &Context {
         &self.context
