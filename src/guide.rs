@@ -6,6 +6,12 @@ struct FirstCrawl;
 #[doc = include_str!("../docs/guide/spiders.md")]
 struct Spiders;
 
+#[doc = include_str!("../docs/guide/callbacks.md")]
+struct Callbacks;
+
+#[doc = include_str!("../docs/guide/kinds.md")]
+struct Kinds;
+
 #[doc = include_str!("../docs/guide/declarative.md")]
 struct Declarative;
 

@@ -62,9 +62,10 @@ pub mod prelude {
     pub use std::time::Duration;
 
     pub use huntsman_crawler::{
-        Context, CrawlReport, DownloaderMiddleware, Error, Form, Item, OnException, OnFollow, OnItem, OnPage,
-        OnRequest, OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile, Request, Response, Result,
-        Spider, SpiderMiddleware, Start, XPathScope, spider_fn,
+        Context, CrawlReport, CsvFeed, DownloaderMiddleware, Error, Form, Item, LinkExtractor, OnException,
+        OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile,
+        Request, Response, Result, Rule, Rules, Spider, SpiderMiddleware, Start, XPathScope, XmlFeed,
+        spider_fn,
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use serde::{Deserialize, Serialize};

@@ -23,6 +23,7 @@ use crate::component::Component;
 use crate::engine::{CrawlerBuilder, Handle};
 use crate::error::{Error, Result};
 use crate::fetch::BoxFuture;
+use crate::page::Page;
 use crate::report::CrawlReport;
 use crate::request::{Fingerprinter, Request};
 use crate::response::Response;
@@ -168,6 +169,32 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
         let crawl = crawl.ok_or_else(|| Error::usage("this client was finished before"))?;
         self.0.handle.stop("finished");
         crawl.await?
+    }
+}
+
+impl CrawlClient {
+    /// Fetches a page like [`fetch`](Self::fetch), and gives it as a [`Page`], from which values can be selected. Callers that share the fetch get
+    /// a page each, and share the body.
+    ///
+    /// ```
+    /// # use huntsman_crawler::{CrawlClient, CrawlerBuilder, OnDemand, Request};
+    /// # use huntsman_testkit::ScriptedDownloader;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> huntsman_crawler::Result<()> {
+    /// # let web = ScriptedDownloader::pages([("http://a.test/", "<h1>Mills</h1>")]);
+    /// let client = CrawlClient::start(CrawlerBuilder::new(OnDemand::new()).downloader(web))?;
+    /// let page = client.fetch_page(Request::parse("http://a.test/")?).await?;
+    /// assert_eq!(page.css("h1::text")?.get_or("-"), "Mills");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `fetch`.
+    pub fn fetch_page(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Page, ClientError>> + Send + use<> {
+        let fetch = self.fetch(request.clone());
+        async move { Ok(Page::new(request, fetch.await?)) }
     }
 }
 

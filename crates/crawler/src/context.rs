@@ -21,6 +21,7 @@ use crate::job::DurableFiles;
 use crate::log;
 use crate::losses::{Loss, LossKind, Losses};
 use crate::middleware::OnFollow;
+use crate::page::Page;
 use crate::report::HostReport;
 use crate::request::Request;
 use crate::response::Response;
@@ -324,6 +325,16 @@ impl Context {
                 Err(FetchError::new(FetchErrorKind::Cancelled, "this context has no engine to download with"))
             }
         }
+    }
+
+    /// Fetches a request like [`download`](Self::download), and makes a page of the response, whatever its status: `page.css(..)`,
+    /// `page.json()`. A callback calls [`Output::fetch`](crate::Output::fetch), which waits for it.
+    ///
+    /// # Errors
+    /// Those of `download`.
+    pub async fn fetch(&self, request: Request) -> Result<Page, FetchError> {
+        let response = self.download(request.clone()).await?;
+        Ok(Page::new(request, response))
     }
 
     /// Changes the politeness of a slot, and returns when the change is in force. Requests that have not been sent by

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::output::{Output, Resolve};
 use crate::page::Page;
 use crate::request::Request;
-use crate::spider::{Spider, Start};
+use crate::spider::Spider;
+use crate::start::Start;
 
 /// At least one item of a callback. Only the spider and the pipelines of the crawl know their type.
 pub(crate) struct GivenItems(Box<dyn Any + Send>);

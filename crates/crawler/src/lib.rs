@@ -42,6 +42,7 @@ mod dyn_spider;
 mod engine;
 mod error;
 mod event;
+mod feed;
 mod fetch;
 mod frontier;
 mod host;
@@ -65,6 +66,8 @@ mod request;
 mod response;
 pub mod retry_after;
 pub mod robots;
+mod route;
+mod rules;
 mod saved_job;
 mod schedule;
 mod secrets;
@@ -73,10 +76,12 @@ pub mod signals;
 mod simulated;
 mod sitemap;
 mod spider;
+mod start;
 mod start_urls;
 mod state;
 mod stats;
 pub mod terminal;
+mod text_source;
 
 pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
 pub use clock::{Clock, Timestamp};
@@ -86,6 +91,7 @@ pub use drop::{DropReason, DropState, Dropped};
 pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Crawls, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer, OnDownload};
+pub use feed::{CsvFeed, CsvRows, FeedLimits, FeedReport, XmlFeed, XmlNode, XmlNodes};
 pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
@@ -157,6 +163,8 @@ pub use rate_limit::RateLimit;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, FoundBy, Nested, Request};
 pub use response::{Response, Timings};
+pub use route::RouteError;
+pub use rules::{Rule, Rules};
 pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use secrets::{CREDENTIALS, is_secret_name, redact, redacted};
@@ -170,7 +178,8 @@ pub use simulated::{Delays, Simulated};
 pub use sitemap::{
     Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };
-pub use spider::{Spider, SpiderFn, Start, spider_fn};
+pub use spider::{Spider, SpiderFn, spider_fn};
+pub use start::{CsvColumn, Start};
 pub use start_urls::{StartUrls, parse_web_url};
 pub use state::State;
 pub use stats::{Counter, Stats};

@@ -251,6 +251,10 @@ pub const SITEMAP_DEPTH: MetaKey<u64> = MetaKey::new("sitemap_depth");
 pub const SITEMAP_ROBOTS: MetaKey<bool> = MetaKey::new("sitemap_robots");
 /// `/sitemap.xml` is requested if the robots.txt names no sitemap.
 pub const SITEMAP_OR_DEFAULT: MetaKey<bool> = MetaKey::new("sitemap_or_default");
+/// The request is for a feed, which is read entry by entry. Its response is not a page with links.
+pub const FEED: MetaKey<bool> = MetaKey::new("feed");
+/// Whether [`Rules`](crate::Rules) follow the links of the page. Without it they do so for the default callback only.
+pub const FOLLOW_RULES: MetaKey<bool> = MetaKey::new("follow_rules");
 /// How far AvoidDup postponed the request, in hundredths of its probability.
 pub const AVOID_DUP_DELAYED: MetaKey<u64> = MetaKey::new("avoid_dup_delayed");
 /// Number of times the request waited for another one that is in flight.

@@ -1,5 +1,6 @@
 //! The output of a callback: items for the pipelines, requests for the frontier.
 
+use serde::Serialize;
 use url::Url;
 
 use crate::context::Context;
@@ -8,6 +9,7 @@ use crate::log;
 use crate::losses::LossKind;
 use crate::page::Page;
 use crate::request::Request;
+use crate::route::StoredRoute;
 
 /// Sends a full batch to the pipelines and the frontier.
 type Flush<I> = Box<dyn FnMut(Vec<I>, Vec<Request>)>;
@@ -128,6 +130,38 @@ impl<I> Output<I> {
         }
     }
 
+    /// Follows a URL with a GET request to a variant of the spider's enum of callbacks, like [`Output::follow`]; see [`Request::to`].
+    ///
+    /// # Errors
+    /// The route is no variant of an enum, or cannot be written as JSON.
+    pub fn go<T: Serialize>(&mut self, url: Url, route: T) -> Result<()> {
+        let route = StoredRoute::of(&route)?;
+        match url.scheme() {
+            "http" | "https" => {
+                let mut request = Request::get(url);
+                route.put(&mut request);
+                self.request(request);
+            }
+            _ => self.context.stats().inc("links/no_page"),
+        }
+        Ok(())
+    }
+
+    /// Follows the links that a CSS selector finds on a page ([`Page::follow_all`]), all to the same route. Returns their number.
+    ///
+    /// # Errors
+    /// The selector is not valid, or the route is no variant of an enum, or cannot be written as JSON.
+    pub fn go_all<T: Serialize>(&mut self, page: &Page, css: &str, route: T) -> Result<usize> {
+        let route = StoredRoute::of(&route)?;
+        let requests = page.follow_all(css)?;
+        let number = requests.len();
+        for mut request in requests {
+            route.put(&mut request);
+            self.request(request);
+        }
+        Ok(number)
+    }
+
     /// Follows every link of a page with a GET request to the default callback, as a crawl of a whole site does.
     /// Returns the number of links to http and https URLs, repetitions included.
     ///
@@ -150,6 +184,15 @@ impl<I> Output<I> {
             }
         }
         links
+    }
+
+    /// Fetches a page and waits for it, through the downloader chain and the slot of its host; see [`Context::fetch`]. Meanwhile another callback
+    /// has the worker thread.
+    ///
+    /// # Errors
+    /// The download failed, a middleware dropped the request, or there is no engine.
+    pub fn fetch(&self, request: Request) -> Result<Page> {
+        Ok(self.context.block_on(self.context.fetch(request))?)
     }
 
     /// The context of the crawl: stats, settings, whether the crawl is stopping, and waiting for a future.

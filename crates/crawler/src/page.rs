@@ -13,6 +13,7 @@ use huntsman_page_data::LinkedData;
 use huntsman_text::lang::{self, Detected};
 use huntsman_text::words::Words;
 use huntsman_xpath::Scope;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -162,6 +163,18 @@ impl Page {
         &self.request.callback
     }
 
+    /// The route of the page: the variant of the spider's enum of callbacks that its request was given
+    /// ([`Output::go`](crate::Output::go), [`Request::to`], [`Start::to`](crate::Start::to)). `match` then finds the code, and the compiler checks
+    /// that there is some for every variant.
+    ///
+    /// # Errors
+    /// A [`RouteError`](crate::RouteError): the label is no variant of `T`, or the arguments do not fit. Given back from `parse`, it ends the page
+    /// with the reason `unknown_callback` or `callback_arguments`.
+    pub fn route<T: DeserializeOwned>(&self) -> Result<T> {
+        self.label_read.set(true);
+        self.request.route()
+    }
+
     /// The request.
     pub fn request(&self) -> &Request {
         // The caller may read its label there.
@@ -252,8 +265,9 @@ impl Page {
 
     /// The scan for links and head. It also has the text if the page was made with it.
     fn scan(&self) -> (&Scan, &str) {
-        // A sitemap has neither links nor a head, and may be too large to be decoded as a whole.
-        let text = if self.kind().is_markup() && !self.request.is_sitemap() { self.body_text() } else { "" };
+        // A sitemap or a feed has neither links nor a head, and may be too large to be decoded as a whole.
+        let is_page = !self.request.is_sitemap() && !self.request.is_feed();
+        let text = if self.kind().is_markup() && is_page { self.body_text() } else { "" };
         (&self.scan.get_or_init(|| PooledScan::run(text, &self.options)).0, text)
     }
 
@@ -307,7 +321,8 @@ impl Page {
 
     /// Whether non-ASCII queries of links of the page are encoded as UTF-8.
     pub(crate) fn is_utf8(&self) -> bool {
-        self.encoding() == "UTF-8"
+        // A feed may be too large to be decoded as a whole; its entries are read as UTF-8 in any case.
+        self.request.is_feed() || self.encoding() == "UTF-8"
     }
 
     /// The URL that relative addresses are resolved against: the first `base` within the first 4 KiB, else the URL of

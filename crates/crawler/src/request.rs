@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method};
 use huntsman_text::urlparts;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -14,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::host::{HostKey, SlotBy};
 use crate::meta::{self, MetaKey, MetaValue};
 use crate::page::parse_url;
+use crate::route::{self, StoredRoute};
 use crate::secrets::redact;
 
 mod curl;
@@ -242,6 +245,38 @@ impl Request {
         self
     }
 
+    /// Sets the route: a variant of the spider's enum of callbacks, which [`Page::route`](crate::Page::route) gives back. It is stored as the
+    /// label (the name of the variant) and the arguments, and replaces the ones that the request has.
+    ///
+    /// ```
+    /// # use huntsman_crawler::Request;
+    /// #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    /// enum To {
+    ///     List,
+    ///     Author { of: String },
+    /// }
+    ///
+    /// let request = Request::parse("https://quotes.example/ada")?.to(To::Author { of: "Ada".into() })?;
+    /// assert_eq!(&*request.callback, "Author");
+    /// assert_eq!(request.route::<To>()?, To::Author { of: "Ada".into() });
+    /// # Ok::<(), huntsman_crawler::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The value is no variant of an enum in serde's default form, or cannot be written as JSON.
+    pub fn to<T: Serialize>(mut self, route: T) -> Result<Self> {
+        StoredRoute::of(&route)?.put(&mut self);
+        Ok(self)
+    }
+
+    /// The route of the request, for [`Spider::failed`](crate::Spider::failed); see [`Page::route`](crate::Page::route).
+    ///
+    /// # Errors
+    /// A [`RouteError`](crate::RouteError): the label is no variant of `T`, or the arguments do not fit.
+    pub fn route<T: DeserializeOwned>(&self) -> Result<T> {
+        Ok(route::read(self)?)
+    }
+
     /// Sets the label of the error callback, for spiders that distinguish several of them in `failed`.
     pub fn errback(mut self, label: &str) -> Self {
         self.rare_mut().errback = Some(label.into());
@@ -327,6 +362,12 @@ impl Request {
     /// with links.
     pub fn is_sitemap(&self) -> bool {
         self.has_meta(meta::SITEMAP_DEPTH)
+    }
+
+    /// Whether the request is for a feed, which [`XmlFeed`](crate::XmlFeed) or [`CsvFeed`](crate::CsvFeed) reads. Its response is not a page
+    /// with links.
+    pub fn is_feed(&self) -> bool {
+        self.meta_flag(meta::FEED)
     }
 
     /// Whether the guards against traps judge the request; see `guard_spider_requests`.

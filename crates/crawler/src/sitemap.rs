@@ -9,17 +9,16 @@ use std::collections::VecDeque;
 use url::Url;
 
 use crate::settings::Settings;
+use crate::text_source::{TextSource, WINDOW};
 
 mod document;
 mod files;
-mod source;
 mod spider;
 
 pub use files::SitemapFiles;
 pub use spider::Sitemaps;
 
 use document::Document;
-use source::{Source, WINDOW};
 
 /// Greatest length of a URL, a date or another value, in bytes; longer values are ignored.
 const MAX_VALUE: usize = 8 << 10;
@@ -143,7 +142,7 @@ pub struct SitemapReport {
 /// assert_eq!(sitemap.report().kind, Some(SitemapKind::UrlSet));
 /// ```
 pub struct Sitemap<'a> {
-    source: Source<'a>,
+    source: TextSource<'a>,
     /// Text that was not parsed yet.
     window: String,
     state: State,
@@ -167,7 +166,7 @@ impl<'a> Sitemap<'a> {
     /// Begins to read a document.
     pub fn new(body: &'a [u8], base: &Url, limits: SitemapLimits) -> Self {
         Self {
-            source: Source::new(body, limits.max_bytes),
+            source: TextSource::new(body, limits.max_bytes),
             window: String::new(),
             state: State::New,
             base: base.clone(),
@@ -184,7 +183,7 @@ impl<'a> Sitemap<'a> {
 
     /// Reads the next piece.
     fn advance(&mut self) {
-        self.source.fill(&mut self.window);
+        self.source.fill(&mut self.window, WINDOW);
         let is_last = self.source.is_ended();
         match &mut self.state {
             State::New => self.begin(is_last),

@@ -4,7 +4,9 @@ use crate::error::{Error, Result};
 use crate::middleware::short_type_name;
 use crate::output::Output;
 use crate::page::Page;
-use crate::request::Request;
+use crate::request::{DEFAULT_CALLBACK, Request};
+use crate::route::RouteError;
+use crate::start::Start;
 
 /// Defines a crawl: its start requests and its callbacks.
 ///
@@ -22,23 +24,26 @@ pub trait Spider: Send + Sync + 'static {
     /// Returns the start requests. They are pulled lazily while the frontier has room.
     fn start(&self) -> Start;
 
-    /// Returns the labels that `parse` handles; empty (default) means any. A queued request with an unknown label
-    /// causes an error that names the label, instead of a call of the wrong code.
+    /// Returns the labels that `parse` handles besides [`DEFAULT_CALLBACK`]; empty (default) means any. A queued request with an unknown label
+    /// causes an error that names the label, instead of a call of the wrong code. A spider whose callbacks are an enum
+    /// ([`Page::route`]) needs no such list.
     fn callbacks(&self) -> &[&str] {
         &[]
     }
 
-    /// Handles a page. Branch on `page.callback()` if requests have labels. Items and requests given before an error
+    /// Handles a page. Branch on [`Page::route`] or [`Page::callback`] if there is more than one callback. Items and requests given before an error
     /// are kept.
     ///
     /// # Errors
     /// An error affects only this page: it is logged, counted under `spider_exceptions/` and recorded as a drop.
+    #[doc(alias = "parse_start_url")]
     fn parse(&self, page: &Page, out: &mut Output<Self::Item>) -> Result<()>;
 
-    /// Handles a request that failed: there was no response, or its status is not passed to `parse`.
+    /// Handles a request that failed: there was no response, or its status is not passed to `parse`. [`Request::route`] gives its route back.
     ///
     /// # Errors
     /// An error is logged and counted.
+    #[doc(alias = "errback")]
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<Self::Item>) -> Result<()> {
         let _ = (request, error, out);
         Ok(())
@@ -58,65 +63,12 @@ pub trait Spider: Send + Sync + 'static {
     }
 }
 
-/// A lazy source of start requests.
-pub struct Start(Box<dyn Iterator<Item = Result<Request>> + Send>);
-
-impl Start {
-    /// Start requests from a list of URLs. A text that is not a URL is reported and ends the crawl as a start error.
-    pub fn urls<I>(urls: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: AsRef<str>,
-        I::IntoIter: Send + 'static,
-    {
-        Self(Box::new(urls.into_iter().map(|url| Request::parse(url.as_ref()))))
-    }
-
-    /// Start requests that are given as values.
-    pub fn requests<I>(requests: I) -> Self
-    where
-        I: IntoIterator<Item = Request>,
-        I::IntoIter: Send + 'static,
-    {
-        Self(Box::new(requests.into_iter().map(Ok)))
-    }
-
-    /// Start requests from any iterator, such as several sources chained. An error is reported as a start error.
-    pub fn new(requests: impl Iterator<Item = Result<Request>> + Send + 'static) -> Self {
-        Self(Box::new(requests))
-    }
-
-    /// Start requests from text with one URL per line, which is read lazily during the crawl. Empty lines and lines
-    /// that begin with `#` are skipped.
-    pub fn lines(reader: impl std::io::BufRead + Send + 'static) -> Self {
-        let requests = reader.lines().enumerate().filter_map(|(index, line)| match line {
-            Ok(line) if line.trim().is_empty() || line.trim_start().starts_with('#') => None,
-            Ok(line) => {
-                let at = || format!("seed line {}", index + 1);
-                Some(Request::parse(&line).map_err(|error| error.context(at())))
-            }
-            Err(error) => Some(Err(Error::from(error).context(format!("reading seed line {}", index + 1)))),
-        });
-        Self(Box::new(requests.fuse()))
-    }
-
-    /// No start requests: requests are pushed through the [`Handle`](crate::Handle).
-    pub fn none() -> Self {
-        Self(Box::new(std::iter::empty()))
-    }
-}
-
-impl Iterator for Start {
-    type Item = Result<Request>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-impl std::fmt::Debug for Start {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Start(..)")
+/// Checks the label of a page for a wrapper around a spider. The engine cannot: the wrapper has labels of its own.
+pub(crate) fn check_label<S: Spider + ?Sized>(spider: &S, page: &Page) -> Result<()> {
+    let (labels, label) = (spider.callbacks(), &*page.requested().callback);
+    match labels.is_empty() || label == DEFAULT_CALLBACK || labels.contains(&label) {
+        true => Ok(()),
+        false => Err(RouteError::unknown_label(page.requested(), labels).into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tree that expressions are evaluated on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::error::Error;
@@ -9,8 +9,8 @@ use crate::error::Error;
 const MAX_DEPTH: usize = 1_024;
 /// Greatest number of nodes, attributes included.
 const MAX_NODES: usize = 4_000_000;
-/// The most comparisons of attributes, as each is compared with those before it: 14,000 attributes of one element.
-const MAX_COMPARED: usize = 100_000_000;
+/// Up to this number of attributes of an element, looking at each is cheaper than a set of their names.
+const FEW_ATTRIBUTES: usize = 32;
 
 /// A node of a [`Document`]: its number in document order. Attributes come right after their element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -212,8 +212,10 @@ pub struct Builder {
     key: String,
     /// Whether attributes can still be added to the innermost element.
     is_tag: bool,
-    /// Comparisons of attributes until now.
-    compared: usize,
+    /// The number of attributes of the element that was opened last.
+    attributes: usize,
+    /// Their names without prefixes, from [`FEW_ATTRIBUTES`] on: looking at all of many for each would take quadratic time.
+    known: HashSet<(Box<str>, Box<str>)>,
 }
 
 impl Builder {
@@ -233,7 +235,8 @@ impl Builder {
             numbers: HashMap::from([("\0".into(), 0)]),
             key: String::new(),
             is_tag: false,
-            compared: 0,
+            attributes: 0,
+            known: HashSet::new(),
         }
     }
 
@@ -250,31 +253,45 @@ impl Builder {
         let node = self.add(Kind::Element, number, at..at)?;
         self.open.push(node.0);
         self.is_tag = true;
+        self.attributes = 0;
+        if !self.known.is_empty() {
+            // Clearing it would take time for the names of the past at each element.
+            self.known = HashSet::new();
+        }
         Ok(node)
     }
 
     /// Adds an attribute to the element that was opened just now. An attribute that it has already is passed over.
     ///
     /// # Errors
-    /// The document has more than four million nodes, or elements with thousands of attributes.
+    /// The document has more than four million nodes.
     pub fn attribute(&mut self, namespace: &str, name: &str, value: &str) -> Result<(), Error> {
         let number = self.name(namespace, name);
-        let element = Node(*self.open.last().unwrap_or(&0));
-        self.compared += self.document.nodes.len() - element.0 as usize;
-        if self.compared > MAX_COMPARED {
-            return Err(Error::new("elements have too many attributes"));
-        }
-        let of_it = &self.document.names[number as usize];
-        let is_same = |other: Node| {
-            let other = self.document.name_of(other);
-            other.namespace == of_it.namespace && other.local == of_it.local
-        };
-        let last = self.document.nodes.len() as u32;
-        let mut before = (element.0 + 1..last).map(Node);
-        if before.any(|other| self.document.kind(other) == Kind::Attribute && is_same(other)) {
+        if self.has_attribute(number) {
             return Ok(());
         }
+        self.attributes += 1;
         self.declare(Kind::Attribute, number, value)
+    }
+
+    /// Whether the element that was opened last has an attribute of this name, whatever the prefix.
+    fn has_attribute(&mut self, number: u32) -> bool {
+        let element = Node(*self.open.last().unwrap_or(&0));
+        let of_it = &self.document.names[number as usize];
+        let last = self.document.nodes.len() as u32;
+        let before = (element.0 + 1..last).map(Node);
+        let mut before = before.filter(|other| self.document.kind(*other) == Kind::Attribute);
+        if self.attributes < FEW_ATTRIBUTES {
+            return before.any(|other| {
+                let other = self.document.name_of(other);
+                other.namespace == of_it.namespace && other.local == of_it.local
+            });
+        }
+        let key = |name: &Name| (name.namespace.clone(), name.local.clone());
+        if self.known.is_empty() {
+            self.known.extend(before.map(|other| key(self.document.name_of(other))));
+        }
+        !self.known.insert(key(of_it))
     }
 
     /// Adds the declaration of a prefix (or of the default namespace, "") to the element that was opened just now.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use huntsman::middleware::{OnlyUrls, RecordingSettings};
 use huntsman::serve::MetricsServer;
 use huntsman::sweep::Copyvio;
-use huntsman::{Backend, HttpDownloader, Profile, StartUrls};
+use huntsman::{Backend, HttpDownloader, Profile};
 use serde_json::json;
 
 use super::version::stores;
@@ -81,7 +81,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     let only = args.reach.only.as_deref().map(OnlyUrls::from_file).transpose()?;
     let seeds = match &extras.declared {
         Some(declared) => declared.spider.start_urls()?,
-        None => StartUrls::of(&args.urls, args.seeds.as_deref())?,
+        None => args.start_urls()?,
     };
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));

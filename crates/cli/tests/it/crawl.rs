@@ -227,6 +227,34 @@ fn seeds_come_from_stdin_and_from_a_file() {
 }
 
 #[test]
+fn seeds_come_from_a_column_of_csv() {
+    let site = small();
+    let dir = tempfile::tempdir().unwrap();
+    let list = format!("name;page\nfirst;{}\nsecond;{}\n", site.url("/a"), site.url("/new"));
+    std::fs::write(dir.path().join("seeds.csv"), list).unwrap();
+    let address = format!("127.0.0.1:{}", site.port());
+    let crawl = |seeds: &str, column: &str, out: &str| {
+        let mut command = huntsman(dir.path());
+        command.args(["crawl", "--profile", "test", "--set", "log_level=warn", "--max-depth", "0"]);
+        command.args(["--allow-address", &address, "--seeds", seeds, "--seeds-column", column]);
+        command.args(["--seeds-delimiter", ";", "--out", out]);
+        command
+    };
+    for (column, out) in [("page", "by-name"), ("2", "by-number")] {
+        let said = run(&mut crawl("seeds.csv", column, out));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(lines(dir.path().join(out).join("pages.jsonl")).len(), 2);
+    }
+    let stdin = std::fs::File::open(dir.path().join("seeds.csv")).unwrap();
+    let said = run(crawl("-", "page", "stdin").stdin(stdin));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(lines(dir.path().join("stdin/pages.jsonl")).len(), 2);
+    let said = run(&mut crawl("seeds.csv", "link", "none"));
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("no column \"link\"") && said.stderr.contains("name, page"), "{said:?}");
+}
+
+#[test]
 fn only_listed_urls_are_fetched() {
     let (dir, site) = (tempfile::tempdir().unwrap(), small());
     std::fs::write(dir.path().join("list.txt"), format!("{}\n{}\n", site.url("/"), site.url("/a?"))).unwrap();

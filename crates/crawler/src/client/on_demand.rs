@@ -12,7 +12,8 @@ use crate::output::Output;
 use crate::page::Page;
 use crate::request::Request;
 use crate::response::Response;
-use crate::spider::{Spider, Start};
+use crate::spider::Spider;
+use crate::start::Start;
 
 /// How long a download continues after all its callers gave it up.
 const GRACE: Duration = Duration::from_secs(1);

@@ -19,6 +19,7 @@ use crate::output::Resolved;
 use crate::page::{Page, RequestListener};
 use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::response::Response;
+use crate::route::RouteError;
 
 /// A job for a worker thread.
 #[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
@@ -90,7 +91,8 @@ impl Core {
             return self.failed(&page, &reason.error(), Verdict::Dropped(placed.name, reason));
         }
         let labels = self.spider.callbacks();
-        if !labels.is_empty() && !labels.contains(&page.callback()) {
+        let label = &*page.requested().callback;
+        if !labels.is_empty() && label != DEFAULT_CALLBACK && !labels.contains(&label) {
             let reason = self.unknown_callback(&page, "callbacks() does not name it");
             return Parsed::without_items(Verdict::Dropped("spider", reason), Vec::new(), true);
         }
@@ -127,7 +129,14 @@ impl Core {
     fn callback_result(&self, page: &Page, result: std::thread::Result<Result<()>>) -> Option<DropReason> {
         Some(match result {
             Ok(Ok(())) => return None,
-            Ok(Err(error)) => self.callback_failed(page, "error", "callback_error", error.to_string()),
+            Ok(Err(error)) => {
+                let (kind, reason) = match error.downcast_ref::<RouteError>() {
+                    Some(route) if route.is_unknown() => ("unknown", "unknown_callback"),
+                    Some(_) => ("arguments", "callback_arguments"),
+                    None => ("error", "callback_error"),
+                };
+                self.callback_failed(page, kind, reason, error.to_string())
+            }
             Err(panic) => {
                 self.callback_failed(page, "panic", "callback_panic", panic_message(&*panic).to_owned())
             }

@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use crate::error::Result;
 use crate::request::Request;
 use crate::simulated::blocking;
-use crate::spider::Start;
+use crate::start::Start;
 
 /// Number of start requests taken from the source at once.
 const BATCH: usize = 1_000;

@@ -149,6 +149,8 @@ pub struct PageNode<'a> {
     page: &'a Page,
     document: &'a Document,
     node: Node,
+    /// The prefixes that its tree brings; `None` for pages.
+    scope: Option<&'a Scope>,
 }
 
 impl<'a> PageNode<'a> {
@@ -156,11 +158,24 @@ impl<'a> PageNode<'a> {
     pub(super) fn root(page: &'a Page, document: &'a Document) -> Self {
         let root = document.root();
         let outermost = document.children(root).find(|node| document.kind(*node) == Kind::Element);
-        Self { page, document, node: outermost.unwrap_or(root) }
+        Self { page, document, node: outermost.unwrap_or(root), scope: None }
     }
 
     pub(super) fn at(page: &'a Page, document: &'a Document, node: Node) -> Self {
-        Self { page, document, node }
+        Self { page, document, node, scope: None }
+    }
+
+    /// A node of a tree that is not the page's, but belongs to an entry of a feed.
+    pub(crate) fn of_feed(page: &'a Page, document: &'a Document, node: Node, scope: &'a Scope) -> Self {
+        Self { page, document, node, scope: Some(scope) }
+    }
+
+    /// Calls this function with the prefixes of the tree.
+    fn in_scope<T>(&self, call: impl FnOnce(&Scope) -> T) -> T {
+        match self.scope {
+            Some(scope) => call(scope),
+            None => call(&Scope::default()),
+        }
     }
 
     pub(super) fn id(&self) -> Node {
@@ -205,7 +220,7 @@ impl<'a> PageNode<'a> {
 
     /// Whether an expression holds here.
     pub(super) fn holds(&self, path: &str) -> Result<bool> {
-        Ok(self.evaluate(path, &Scope::default())?.boolean())
+        Ok(self.in_scope(|scope| self.evaluate(path, scope))?.boolean())
     }
 
     /// Like [`text`](Self::text), with the white space at both ends.
@@ -228,13 +243,17 @@ impl<'a> PageNode<'a> {
         self.document.attribute(self.node, name)
     }
 
-    /// The `href` (or `src`) of an element, or the value of an attribute or text, as an absolute URL.
+    /// The `href` (or `src`) of an element, or the value of an attribute or text, as an absolute URL. In XML, where a link may be written
+    /// `<link>/a</link>`, an element without either gives its text.
     ///
     /// # Errors
     /// There is no such attribute, or it is not a URL.
     pub fn href(&self) -> Result<Url> {
         let address = match self.document.kind(self.node) {
-            Kind::Element => self.attr("href").or_else(|| self.attr("src")),
+            Kind::Element => {
+                let text = || Some(self.text()).filter(|text| !text.is_empty() && !self.document.is_html());
+                self.attr("href").or_else(|| self.attr("src")).or_else(text)
+            }
             _ => Some(self.text()),
         };
         let address = address.ok_or_else(|| Error::msg(format!("<{}> has no href", self.name())))?;
@@ -248,7 +267,7 @@ impl<'a> PageNode<'a> {
     /// # Errors
     /// The expression is not valid, gives something else than nodes, or needs more steps than are allowed.
     pub fn nodes(&self, path: &str) -> Result<Vec<PageNode<'a>>> {
-        self.nodes_with(path, &Scope::default())
+        self.in_scope(|scope| self.nodes_with(path, scope))
     }
 
     /// Like [`nodes`](Self::nodes), with prefixes and variables.
@@ -271,7 +290,7 @@ impl<'a> PageNode<'a> {
     /// # Errors
     /// The expression is not valid, or needs more steps than are allowed.
     pub fn xpath(&self, path: &str) -> Result<Selection> {
-        self.xpath_with(path, &Scope::default())
+        self.in_scope(|scope| self.xpath_with(path, scope))
     }
 
     /// Like [`xpath`](Self::xpath), with prefixes and variables.

@@ -6,8 +6,8 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use url::Url;
 
-use super::source::WINDOW;
 use super::{Alternate, MAX_VALUE, SitemapEntry, SitemapKind, address};
+use crate::text_source::WINDOW;
 
 /// Elements that nest deeper than this are skipped.
 const MAX_DEPTH: u64 = 100;

@@ -14,7 +14,8 @@ use crate::output::Output;
 use crate::page::Page;
 use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::robots::Robots;
-use crate::spider::{Spider, Start};
+use crate::spider::{Spider, check_label};
+use crate::start::Start;
 
 /// The label of requests for sitemaps, for information; the engine recognises them by their meta.
 pub(super) const LABEL: &str = "sitemap";
@@ -270,13 +271,10 @@ impl<S: Spider> Spider for Sitemaps<S> {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<S::Item>) -> Result<()> {
-        let is_sitemap = page.request().is_sitemap() || (self.linked && self.is_linked(page, out));
+        let is_sitemap = page.requested().is_sitemap() || (self.linked && self.is_linked(page, out));
         if !is_sitemap {
             // The engine cannot check labels, because the list of labels would need one more entry.
-            let labels = self.inner.callbacks();
-            if !labels.is_empty() && !labels.contains(&page.callback()) {
-                return Err(Error::msg(format!("the spider has no callback \"{}\"", page.callback())));
-            }
+            check_label(&self.inner, page)?;
             return self.inner.parse(page, out);
         }
         let is_robots = page.request().meta_flag(meta::SITEMAP_ROBOTS);

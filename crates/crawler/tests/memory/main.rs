@@ -4,6 +4,7 @@
 use huntsman_testkit::load::CountingAllocator;
 use tokio::sync::Mutex;
 
+mod feed;
 mod frontier;
 mod sitemap;
 

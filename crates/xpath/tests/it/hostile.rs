@@ -13,6 +13,15 @@ fn error(document: &Document, path: &str, steps: u64) -> String {
 }
 
 #[test]
+fn an_element_with_a_million_attributes_is_read_in_linear_time() {
+    let attributes: String = (0..1_000_000).map(|n| format!(" a{n}='{n}'")).collect();
+    let document = Document::read_xml(&format!("<r a7='first'{attributes}/>")).unwrap();
+    let element = document.children(document.root()).next().unwrap();
+    assert_eq!(document.attributes(element).count(), 1_000_000);
+    assert_eq!(document.attribute(element, "a7"), Some("first"), "the one that came first");
+}
+
+#[test]
 fn what_would_take_quadratic_time_ends_with_an_error() {
     let wide = Document::read_xml(&format!("<r>{}</r>", "<a><b/></a>".repeat(50_000))).unwrap();
     for path in [
@@ -150,12 +159,7 @@ fn texts_and_attributes_of_what_lies_around_cost_steps_each_time() {
 }
 
 #[test]
-fn many_attributes_and_many_ampersands_take_no_quadratic_time() {
-    let attributes: String = (0..100_000).map(|number| format!(" a{number}='1'")).collect();
-    let error = Document::read_xml(&format!("<r{attributes}/>")).unwrap_err().to_string();
-    assert!(error.contains("too many attributes"), "{error}");
-    let usual = Document::read_xml(&format!("<r>{}</r>", "<a b='1' c='2'/>".repeat(100_000))).unwrap();
-    assert_eq!(usual.len(), 300_002);
+fn many_ampersands_take_no_quadratic_time() {
     let ampersands = "&".repeat(1 << 20);
     let document = Document::read_xml(&format!("<r a='{ampersands};&lt;&#x10FFFF;&#0000065;'/>")).unwrap();
     let root = document.children(document.root()).next().unwrap();

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use huntsman::detect::simhash::Features;
+use huntsman::{CsvColumn, StartUrls};
 use serde_json::json;
 
 use crate::args::{
@@ -49,6 +50,14 @@ pub(crate) struct SiteArgs {
     /// File of start URLs, one per line; `#` begins a comment, and `-` reads stdin.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) seeds: Option<PathBuf>,
+
+    /// Reads the start URLs from a column of CSV: by its name in the first row, or by its number (from 1).
+    #[arg(long, value_name = "COLUMN", requires = "seeds")]
+    pub(crate) seeds_column: Option<String>,
+
+    /// Character between the cells of that CSV, or `tab` [default: a comma].
+    #[arg(long, value_name = "CHAR", requires = "seeds_column", value_parser = delimiter)]
+    pub(crate) seeds_delimiter: Option<u8>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -326,7 +335,27 @@ impl ScopeArg {
     }
 }
 
+/// One ASCII character, or `tab`.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"#\r\n".contains(byte) => Ok(*byte),
+        _ => Err("give one character such as , or ; or |, or `tab`".to_owned()),
+    }
+}
+
 impl SiteArgs {
+    /// The start URLs of the flags.
+    pub(crate) fn start_urls(&self) -> huntsman::Result<StartUrls> {
+        match (&self.seeds, &self.seeds_column) {
+            (Some(file), Some(column)) => {
+                let column = CsvColumn::parse(column).delimiter(self.seeds_delimiter.unwrap_or(b','));
+                StartUrls::of_csv(&self.urls, file, &column)
+            }
+            (file, _) => StartUrls::of(&self.urls, file.as_deref()),
+        }
+    }
+
     /// The settings that these flags stand for.
     pub(crate) fn settings(&self) -> Flags {
         let mut flags = self.network.settings();

@@ -5,13 +5,17 @@ use std::io::Read;
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use flate2::bufread::MultiGzDecoder;
 
-/// Size of the window of text in memory; longer markup counts as damage.
-pub(super) const WINDOW: usize = 64 << 10;
+/// Usual size of the window of text that a reader keeps in memory.
+pub(crate) const WINDOW: usize = 64 << 10;
 /// Number of bytes that are unpacked at once.
 const PIECE: usize = 16 << 10;
 
+/// Number of bytes that tell the encoding of a document that does not declare it.
+const BEGINNING: u64 = 256 << 10;
+
 /// The source of the text.
-pub(super) struct Source<'a> {
+pub(crate) struct TextSource<'a> {
+    body: &'a [u8],
     bytes: Box<dyn Read + Send + 'a>,
     /// Number of bytes that may still be read.
     left: u64,
@@ -20,30 +24,51 @@ pub(super) struct Source<'a> {
     is_ended: bool,
     is_cut: bool,
     is_torn: bool,
+    has_replaced: bool,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TextSource<'a> {
     /// The text of a body. At most `max_bytes` of the unpacked body are read; 0 means no limit.
-    pub(super) fn new(body: &'a [u8], max_bytes: u64) -> Self {
-        let bytes: Box<dyn Read + Send + 'a> = if body.starts_with(&[0x1f, 0x8b]) {
-            Box::new(MultiGzDecoder::new(body))
-        } else {
-            Box::new(body)
-        };
+    pub(crate) fn new(body: &'a [u8], max_bytes: u64) -> Self {
+        let bytes = unpacked(body);
         let left = if max_bytes == 0 { u64::MAX } else { max_bytes };
-        Self { bytes, left, decoder: None, is_ended: false, is_cut: false, is_torn: false }
+        Self {
+            body,
+            bytes,
+            left,
+            decoder: None,
+            is_ended: false,
+            is_cut: false,
+            is_torn: false,
+            has_replaced: false,
+        }
     }
 
-    /// Adds text until the window is full or the text ends.
-    pub(super) fn fill(&mut self, window: &mut String) {
+    /// Sets the encoding, in place of the declared one. A byte order mark has precedence even so.
+    pub(crate) fn encoded_in(mut self, encoding: &'static Encoding) -> Self {
+        self.decoder = Some(encoding.new_decoder());
+        self
+    }
+
+    /// The first bytes, unpacked, up to 256 KiB.
+    pub(crate) fn beginning(&self) -> Vec<u8> {
+        let mut beginning = Vec::new();
+        // What was unpacked before the damage is enough here.
+        let _ = unpacked(self.body).take(BEGINNING).read_to_end(&mut beginning);
+        beginning
+    }
+
+    /// Adds text until the window has this size or the text ends.
+    pub(crate) fn fill(&mut self, window: &mut String, size: usize) {
         let mut piece = [0; PIECE];
-        while window.len() < WINDOW && !self.is_ended {
-            let size = self.read(&mut piece);
-            let bytes = &piece[..size];
+        while window.len() < size && !self.is_ended {
+            let read = self.read(&mut piece);
+            let bytes = &piece[..read];
             let decoder = self.decoder.get_or_insert_with(|| encoding_of(bytes).new_decoder());
             // Reserve the greatest possible size of the decoded text; a decoder stops only if it lacks room.
-            window.reserve(decoder.max_utf8_buffer_length(size).unwrap_or(PIECE * 4));
-            let _ = decoder.decode_to_string(bytes, window, self.is_ended);
+            window.reserve(decoder.max_utf8_buffer_length(read).unwrap_or(PIECE * 4));
+            let (_, _, has_replaced) = decoder.decode_to_string(bytes, window, self.is_ended);
+            self.has_replaced |= has_replaced;
         }
     }
 
@@ -79,18 +104,31 @@ impl<'a> Source<'a> {
     }
 
     /// Whether all text is in the window.
-    pub(super) fn is_ended(&self) -> bool {
+    pub(crate) fn is_ended(&self) -> bool {
         self.is_ended
     }
 
     /// Whether the limit was reached.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
+    /// Whether bytes that are invalid in the encoding were replaced.
+    pub(crate) fn has_replaced(&self) -> bool {
+        self.has_replaced
+    }
+
     /// Whether the gzip file is damaged.
-    pub(super) fn is_torn(&self) -> bool {
+    pub(crate) fn is_torn(&self) -> bool {
         self.is_torn
+    }
+}
+
+/// A body, unpacked if it is packed with gzip, whatever its name is.
+fn unpacked<'a>(body: &'a [u8]) -> Box<dyn Read + Send + 'a> {
+    match body.starts_with(&[0x1f, 0x8b]) {
+        true => Box::new(MultiGzDecoder::new(body)),
+        false => Box::new(body),
     }
 }
 
