@@ -3,45 +3,27 @@
 use huntsman::middleware::retry_request;
 use huntsman::prelude::*;
 
-#[derive(Serialize)]
+#[derive(Item, Serialize)]
 struct Title {
+    #[item(css = "h1")]
     title: String,
 }
 
-struct Busy;
-
-impl Spider for Busy {
-    type Item = Title;
-
-    fn start(&self) -> Start {
-        Start::urls(["http://127.0.0.1:8790/busy"])
+fn parse(page: &Page, out: &mut Output<Title>) -> Result<()> {
+    if page.callback() != "page" {
+        out.requests(page.follow_all("a")?.into_iter().map(|request| request.callback("page")));
+    } else if page.select("p.wait")?.is_empty() {
+        out.item(page.item()?);
+    } else {
+        out.requests(retry_request(page.request(), "wait", out.context()));
     }
-
-    fn callbacks(&self) -> &[&str] {
-        &["page"]
-    }
-
-    fn parse(&self, page: &Page, out: &mut Output<Title>) -> Result<()> {
-        if page.callback() != "page" {
-            for request in page.follow_all("a")? {
-                out.request(request.callback("page"));
-            }
-        } else if page.select("p.wait")?.is_empty() {
-            out.item(Title { title: page.css("h1::text")?.get_or("") });
-        } else if let Some(again) = retry_request(page.request(), "wait", out.context()) {
-            out.request(again);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    huntsman::crawl(Busy)
-        .delay(Duration::ZERO) // loopback
-        .set("allow_addresses", vec!["127.0.0.1:8790"]) // loopback
-        .pipeline(JsonLines::stdout())
-        .run()
-        .await?;
+    let crawl = huntsman::crawl(spider_fn(["http://127.0.0.1:8790/busy"], parse));
+    let crawl = crawl.delay(Duration::ZERO).set("allow_addresses", vec!["127.0.0.1:8790"]); // loopback
+    crawl.pipeline(JsonLines::stdout()).run().await?;
     Ok(())
 }

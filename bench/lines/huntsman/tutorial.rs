@@ -2,44 +2,26 @@
 
 use huntsman::prelude::*;
 
-#[derive(Serialize)]
+#[derive(Item, Serialize)]
 struct Quote {
+    #[item(css = "span.text")]
     text: String,
+    #[item(css = "small.author")]
     author: String,
+    #[item(css = "a.tag")]
     tags: Vec<String>,
 }
 
-struct Quotes;
-
-impl Spider for Quotes {
-    type Item = Quote;
-
-    fn start(&self) -> Start {
-        Start::urls(["http://127.0.0.1:8790/quotes/1"])
-    }
-
-    fn parse(&self, page: &Page, out: &mut Output<Quote>) -> Result<()> {
-        for quote in page.select("div.quote")? {
-            out.item(Quote {
-                text: quote.text_of("span.text")?,
-                author: quote.text_of("small.author")?,
-                tags: quote.css("a.tag::text")?.get_all().to_vec(),
-            });
-        }
-        for next in page.follow_all("li.next a")? {
-            out.request(next);
-        }
-        Ok(())
-    }
+fn parse(page: &Page, out: &mut Output<Quote>) -> Result<()> {
+    out.items(page.items("div.quote")?);
+    out.requests(page.follow_all("li.next a")?);
+    Ok(())
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    huntsman::crawl(Quotes)
-        .delay(Duration::ZERO) // loopback
-        .set("allow_addresses", vec!["127.0.0.1:8790"]) // loopback
-        .pipeline(JsonLines::stdout())
-        .run()
-        .await?;
+    let crawl = huntsman::crawl(spider_fn(["http://127.0.0.1:8790/quotes/1"], parse));
+    let crawl = crawl.delay(Duration::ZERO).set("allow_addresses", vec!["127.0.0.1:8790"]); // loopback
+    crawl.pipeline(JsonLines::stdout()).run().await?;
     Ok(())
 }

@@ -2,42 +2,21 @@
 
 use huntsman::prelude::*;
 
-#[derive(Serialize)]
+#[derive(Item, Serialize)]
+#[item(prefix(g = "http://shop.example/ns"))]
 struct Offer {
+    #[item(xpath = "@id")]
     id: u32,
+    #[item(xpath = "name")]
     name: String,
+    #[item(xpath = "g:price")]
     price: f64,
-}
-
-struct Feed;
-
-impl Spider for Feed {
-    type Item = Offer;
-
-    fn start(&self) -> Start {
-        Start::urls(["http://127.0.0.1:8790/feed.xml"])
-    }
-
-    fn parse(&self, page: &Page, out: &mut Output<Offer>) -> Result<()> {
-        let shop = XPathScope::new().prefix("g", "http://shop.example/ns");
-        for node in page.nodes("//item")? {
-            out.item(Offer {
-                id: node.xpath("@id")?.get_or("").parse()?,
-                name: node.xpath("name/text()")?.get_or(""),
-                price: node.xpath_with("g:price/text()", &shop)?.get_or("").parse()?,
-            });
-        }
-        Ok(())
-    }
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    huntsman::crawl(Feed)
-        .delay(Duration::ZERO) // loopback
-        .set("allow_addresses", vec!["127.0.0.1:8790"]) // loopback
-        .pipeline(JsonLines::stdout())
-        .run()
-        .await?;
+    let crawl = huntsman::crawl(XmlFeed::<Offer>::items(["http://127.0.0.1:8790/feed.xml"], "item"));
+    let crawl = crawl.delay(Duration::ZERO).set("allow_addresses", vec!["127.0.0.1:8790"]); // loopback
+    crawl.pipeline(JsonLines::stdout()).run().await?;
     Ok(())
 }

@@ -105,10 +105,20 @@ impl<I> Output<I> {
         }
     }
 
+    /// Gives items, one after the other: `out.items(page.items("div.quote")?)`.
+    pub fn items(&mut self, items: impl IntoIterator<Item = I>) {
+        items.into_iter().for_each(|item| self.item(item));
+    }
+
     /// Gives a request to the frontier. Depth, referer and slot are set by the engine.
     pub fn request(&mut self, request: Request) {
         self.requests.push(request);
         self.flush_if_full();
+    }
+
+    /// Queues requests, one after the other: `out.requests(page.follow_all("li.next a")?)`.
+    pub fn requests(&mut self, requests: impl IntoIterator<Item = Request>) {
+        requests.into_iter().for_each(|request| self.request(request));
     }
 
     /// Follows a URL with a GET request to the default callback. It counts as the spider's own request

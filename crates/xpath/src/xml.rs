@@ -20,6 +20,7 @@ impl Document {
         let mut reader = NsReader::from_str(xml);
         let config = reader.config_mut();
         config.check_end_names = false;
+        config.allow_dangling_amp = true;
         config.allow_unmatched_ends = true;
         config.expand_empty_elements = true;
         let mut reading = Reading { builder: Document::builder(false), depth: 0, elements: 0 };

@@ -8,7 +8,7 @@ use super::requests::{Entries, FeedRequests};
 use super::{FeedLimits, XmlNodes, encoding_named};
 use crate::error::{Error, Result};
 use crate::output::Output;
-use crate::page::{Page, PageNode};
+use crate::page::{Item, Page, PageNode};
 use crate::request::Request;
 use crate::spider::Spider;
 use crate::start::Start;
@@ -47,6 +47,23 @@ pub struct XmlFeed<T> {
 }
 
 type OnNode<T> = Box<dyn Fn(PageNode<'_>, &Page, &mut Output<T>) -> Result<()> + Send + Sync>;
+
+impl<T: Item + Send + 'static> XmlFeed<T> {
+    /// A spider whose items are the entries of the feeds with these URLs: `XmlFeed::<Offer>::items(urls, "item")`. `tag` is the name of the
+    /// entries, and may have a prefix that the item declares.
+    pub fn items<I>(urls: I, tag: &str) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let item = |node: PageNode<'_>, _: &Page, out: &mut Output<T>| {
+            out.item(node.item()?);
+            Ok(())
+        };
+        let prefixes = T::prefixes().iter();
+        prefixes.fold(Self::new(urls, tag, item), |feed, (prefix, uri)| feed.namespace(prefix, uri))
+    }
+}
 
 impl<T: Send + 'static> XmlFeed<T> {
     /// A spider for the feeds with these URLs. `tag` is the name of the entries ([`XmlNodes::new`]), Scrapy's `itertag`.

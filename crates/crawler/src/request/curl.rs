@@ -98,13 +98,14 @@ impl Request {
     /// The text is no command of curl, a quote is open, an option is unknown or names a file, or the URL or a header is not valid. The error
     /// names the option.
     pub fn from_curl(command: &str) -> Result<Self> {
-        match Self::from_curl_lenient(command)? {
-            (request, unknown) if unknown.is_empty() => Ok(request),
-            (_, unknown) => Err(Error::usage(format!(
+        let read = Command::read(command)?;
+        if !read.unknown.is_empty() {
+            return Err(Error::usage(format!(
                 "the curl command has an unknown option: {}; remove it, or ignore it by Request::from_curl_lenient",
-                unknown.join(", ")
-            ))),
+                read.unknown.join(", ")
+            )));
         }
+        read.into_request()
     }
 
     /// Like [`Request::from_curl`], but unknown options are ignored and returned. Such an option is taken to have no value.
@@ -173,7 +174,7 @@ impl Request {
 /// A command of curl that was read.
 #[derive(Default)]
 struct Command {
-    url: Option<String>,
+    urls: Vec<String>,
     method: Option<String>,
     headers: HeaderMap,
     /// Headers that curl would add and the command takes out.
@@ -271,13 +272,7 @@ impl Command {
     }
 
     fn set_url(&mut self, word: &[u8]) -> Result<()> {
-        let url = text("the URL", word)?;
-        if let Some(first) = self.url.replace(url) {
-            let shown = crate::secrets::redacted(&first);
-            return Err(Error::usage(format!(
-                "the curl command has a second URL behind \"{shown}\"; a request has one"
-            )));
-        }
+        self.urls.push(text("the URL", word)?);
         Ok(())
     }
 
@@ -347,7 +342,16 @@ impl Command {
     }
 
     fn into_request(self) -> Result<Request> {
-        let written = self.url.ok_or_else(|| Error::usage("the curl command has no URL"))?;
+        let written = match &self.urls[..] {
+            [] => return Err(Error::usage("the curl command has no URL")),
+            [url] => url.clone(),
+            [_, second, ..] => {
+                return Err(Error::usage(format!(
+                    "the curl command has a second URL, \"{}\"; a request has one",
+                    crate::secrets::redacted(second).escape_debug()
+                )));
+            }
+        };
         // curl takes an address without a scheme for one of http.
         let absolute = if written.contains("://") { written } else { format!("http://{written}") };
         let mut request = Request::parse(&absolute)?;
