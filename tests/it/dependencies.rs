@@ -36,7 +36,8 @@ fn crates_depend_only_downwards() {
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
         ("huntsman-xpath", &[]),
-        ("huntsman-derive", &["huntsman-css", "huntsman-xpath"]),
+        ("huntsman-derive", &["huntsman-css", "huntsman-json-path", "huntsman-xpath"]),
+        ("huntsman-json-path", &[]),
         ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
@@ -52,6 +53,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-derive",
                 "huntsman-files",
                 "huntsman-html",
+                "huntsman-json-path",
                 "huntsman-page-data",
                 "huntsman-store",
                 "huntsman-text",
@@ -131,13 +133,25 @@ const NETWORK: [&str; 8] =
     ["tokio", "reqwest", "http", "hyper", "rustls", "rustls-platform-verifier", "native-tls", "object_store"];
 
 /// Crates without a network.
-const PURE: [&str; 10] =
-    ["css", "derive", "detect", "files", "html", "metrics", "page-data", "store", "text", "xpath"];
+const PURE: [&str; 11] = [
+    "css",
+    "derive",
+    "detect",
+    "files",
+    "html",
+    "json-path",
+    "metrics",
+    "page-data",
+    "store",
+    "text",
+    "xpath",
+];
 
 /// Crates that a macro may be made of: a user's compiler waits for them, in `release` once more than the crates of a crawl.
-const OF_MACROS: [&str; 9] = [
+const OF_MACROS: [&str; 10] = [
     "cssparser",
     "huntsman-css",
+    "huntsman-json-path",
     "huntsman-xpath",
     "precomputed-hash",
     "proc-macro2",

@@ -2,17 +2,16 @@
 
 use huntsman::prelude::*;
 
-#[derive(Serialize)]
+#[derive(Item, Serialize)]
 struct Thing {
+    #[item(json = "$.id")]
     id: u32,
+    #[item(json = "$.name.en")]
     name: String,
 }
 
 fn parse(page: &Page, out: &mut Output<Thing>) -> Result<()> {
-    for thing in page.json_path("$.things[*]")?.nodes() {
-        let id = thing.json_path("$.id")?.value()?.unwrap_or(0);
-        out.item(Thing { id, name: thing.json_path("$.name.en")?.get_or("") });
-    }
+    out.items(page.items_json("$.things[*]")?);
     if let Some(next) = page.json_path("$.next")?.value::<Option<u32>>()?.flatten() {
         out.follow(page.url().join(&format!("?page={next}"))?);
     }

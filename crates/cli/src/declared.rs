@@ -138,9 +138,12 @@ impl<F: Format> Pipeline<PageRecord> for ItemsFeed<F> {
     async fn process_item(&mut self, mut record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
         for item in std::mem::take(&mut record.items) {
             // A file that cannot be written fails again when it is flushed; an item that has no form in its format costs no other.
-            if let Err(error) = self.0.process_item(item, cx).await {
-                cx.stats().inc("item_error_count");
-                log::error!(url = %record.url, "{error}");
+            match self.0.process_item(item, cx).await {
+                Ok(_) => cx.stats().inc("items/written"),
+                Err(error) => {
+                    cx.stats().inc("item_error_count");
+                    log::error!(url = %record.url, "{error}");
+                }
             }
         }
         Ok(OnItem::Keep(record))

@@ -6,7 +6,7 @@ use syn::{Attribute, Error, Expr, LitStr, Path, Result, Token, parse_quote};
 use crate::check;
 
 /// The keys of a field, for messages.
-const KEYS: &str = "css, xpath, url, re, join, with, default, exists, html, raw and skip";
+const KEYS: &str = "css, xpath, json, url, re, join, with, default, exists, html, raw and skip";
 
 /// What the attributes of a struct say.
 pub(crate) struct ItemAttributes {
@@ -35,6 +35,7 @@ pub(crate) struct FieldAttributes {
 pub(crate) enum Source {
     Css(LitStr),
     XPath(LitStr),
+    Json(LitStr),
     Url,
 }
 
@@ -84,6 +85,7 @@ impl FieldAttributes {
         each(attributes, |meta| match key(&meta).as_str() {
             "css" => field.source(&meta, |meta| Ok(Source::Css(checked(meta, check::css)?))),
             "xpath" => field.source(&meta, |meta| Ok(Source::XPath(checked(meta, check::xpath)?))),
+            "json" => field.source(&meta, |meta| Ok(Source::Json(checked(meta, check::json)?))),
             "url" => field.source(&meta, |_| Ok(Source::Url)),
             "re" => once(&mut field.regex, &meta, |meta| checked(meta, check::regex)),
             "join" => once(&mut field.join, &meta, text),
@@ -108,7 +110,7 @@ impl FieldAttributes {
         read: impl FnOnce(&ParseNestedMeta<'_>) -> Result<Source>,
     ) -> Result<()> {
         if self.source.is_some() {
-            return Err(meta.error("a field has one selector: css, xpath or url"));
+            return Err(meta.error("a field has one selector: css, xpath, json or url"));
         }
         self.source = Some(read(meta)?);
         Ok(())
@@ -132,10 +134,13 @@ impl FieldAttributes {
         if let (Some(_), Some(raw)) = (html, raw) {
             return Err(Error::new_spanned(raw, "`html` keeps white space already"));
         }
+        if let (Some(Source::Json(_)), Some(html)) = (source, html) {
+            return Err(Error::new_spanned(html, "a value of JSON has no markup"));
+        }
         match source {
             None if converts || shapes || exists.is_some() => {
                 let at = [exists, html, raw].into_iter().flatten().next();
-                let what = "a selector is missing: css, xpath or url";
+                let what = "a selector is missing: css, xpath, json or url";
                 Err(match (at, regex.as_ref().or(join.as_ref()), with) {
                     (Some(at), ..) => Error::new_spanned(at, what),
                     (None, Some(text), _) => Error::new(text.span(), what),

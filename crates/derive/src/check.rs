@@ -1,6 +1,7 @@
 //! Checks of the texts in attributes. An error points at the text, and its message says where in it.
 
 use huntsman_css::Selector;
+use huntsman_json_path::JsonPath;
 use huntsman_xpath::XPath;
 use syn::{Error, LitStr, Result};
 
@@ -15,6 +16,12 @@ pub(crate) fn css(text: &LitStr) -> Result<()> {
 pub(crate) fn xpath(text: &LitStr) -> Result<()> {
     let checked = XPath::new(&text.value()).and_then(|expression| expression.without_variables());
     checked.map_err(|error| Error::new(text.span(), error))
+}
+
+/// # Errors
+/// The text is no JSONPath.
+pub(crate) fn json(text: &LitStr) -> Result<()> {
+    JsonPath::new(&text.value()).map(drop).map_err(|error| Error::new(text.span(), error))
 }
 
 /// # Errors

@@ -69,7 +69,7 @@ pub(crate) fn expression(
             .or_else(|| attributes.skip.is_some().then(|| quote!(::core::default::Default::default())));
         return fallback.ok_or_else(|| {
             let what = format!(
-                "`{name}` does not say where its value is: add #[item(css = \"...\")], #[item(xpath = \"...\")] or #[item(skip)]"
+                "`{name}` does not say where its value is: add #[item(css = \"...\")], #[item(xpath = \"...\")], #[item(json = \"...\")] or #[item(skip)]"
             );
             Error::new(name.span(), what)
         });
@@ -129,6 +129,7 @@ fn declaration(
             let prefixes = prefixes(attributes);
             quote!(XPath(#path, #prefixes))
         }
+        Source::Json(path) => quote!(Json(#path)),
         Source::Url => quote!(Url),
     };
     let label = format!("{item}.{}", name.to_string().trim_start_matches("r#"));

@@ -249,6 +249,9 @@ impl Report {
         let mut table = Table::right(&[1]);
         table.row(["pages", &count(self.pages), &format!("{:.1} a second", self.rate())]);
         table.row(["requests", &count(self.requests), &human_bytes(self.wire_bytes)]);
+        if self.stat("items/written") > 0 {
+            table.row(["items", &count(self.stat("items/written")), ""]);
+        }
         for state in ["failed", "skipped"] {
             let (total, parts) = self.drops(state);
             if total > 0 {

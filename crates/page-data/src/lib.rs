@@ -1,16 +1,17 @@
-//! What pages hold for programs: JSON in bodies and scripts, JSON-LD, microdata and Open Graph, and JSONPath to select from it.
+//! What pages hold for programs: JSON in bodies and scripts, JSON-LD, microdata and Open Graph.
 //!
-//! - [`JsonPath`] selects from JSON by RFC 9535, within a budget of steps.
 //! - [`read_json`] and [`read_lenient`] read JSON as a whole, [`assigned`] reads the value that a script assigns to a variable.
 //! - [`json_ld`] collects the linked data of a page, [`LinkedData`] gives it as typed values.
 //! - [`microdata`] reads the items that are marked up in HTML, and [`OpenGraph`] the `meta` elements for previews.
 //!
 //! ```
-//! use huntsman_page_data::{JsonPath, read_json};
+//! use huntsman_page_data::{assigned, read_json, read_lenient};
 //!
-//! let shop = read_json(r#"{"items": [{"name": "mill", "price": 7}, {"name": "dam", "price": 9}]}"#)?;
-//! let names = JsonPath::new("$.items[?@.price > 8].name")?.select(&shop)?;
-//! assert_eq!(names, ["dam"]);
+//! assert_eq!(read_json(r#"{"name": "mill"}"#)?["name"], "mill");
+//! let script = "window.__STATE__ = {cart: [], user: 'Ada',}; start();";
+//! let state = assigned(script, "window.__STATE__").expect("the script assigns it")?;
+//! assert_eq!(state["user"], "Ada");
+//! assert_eq!(read_lenient("{price: 7,}")?["price"], 7);
 //! # Ok::<(), huntsman_page_data::Error>(())
 //! ```
 //!
@@ -20,7 +21,6 @@
 mod error;
 mod json;
 mod json_ld;
-mod json_path;
 mod lenient;
 mod linked_data;
 mod microdata;
@@ -31,7 +31,6 @@ mod type_name;
 pub use error::Error;
 pub use json::{MAX_DEPTH, MAX_VALUES, read_json};
 pub use json_ld::json_ld;
-pub use json_path::{JsonPath, Limits};
 pub use lenient::read_lenient;
 pub use linked_data::{LinkedData, OneOrMany, type_of};
 pub use microdata::{Microdata, MicrodataItem, MicrodataValue, microdata};

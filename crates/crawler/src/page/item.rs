@@ -105,6 +105,24 @@ impl Page {
         Ok(self.read_all(nodes.into_iter().map(Place::Node).collect(), path))
     }
 
+    /// The values that a JSONPath selects from a body of JSON, as items: `page.items_json::<Thing>("$.things[*]")?`. The `$` of their
+    /// fields is the value.
+    ///
+    /// # Errors
+    /// As for [`items`](Self::items); or the body is not JSON.
+    pub fn items_json<T: Item>(&self, path: &str) -> Result<Vec<T>> {
+        self.try_items_json(path)?.into_iter().collect()
+    }
+
+    /// Like [`items_json`](Self::items_json), with a result for each value.
+    ///
+    /// # Errors
+    /// The path is not valid, or the body is not JSON.
+    pub fn try_items_json<T: Item>(&self, path: &str) -> Result<Vec<Result<T>>> {
+        let values = self.json_path(path)?;
+        Ok(self.read_all(values.nodes().map(|node| Place::Json(self, node.value())).collect(), path))
+    }
+
     fn read<T: Item>(&self, place: Place<'_>) -> Result<T> {
         let budget = Budget::default();
         T::from_part(&PagePart::new(place, &budget))

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-use huntsman_page_data::{Error as DataError, JsonPath, assigned, read_json, read_lenient};
+use huntsman_json_path::JsonPath;
+use huntsman_page_data::{Error as DataError, assigned, read_json, read_lenient};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -331,7 +332,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// A compiled path, from the thread's cache.
-fn compiled(path: &str) -> Result<Rc<JsonPath>> {
+pub(super) fn compiled(path: &str) -> Result<Rc<JsonPath>> {
     thread_local! {
         static CACHE: RefCell<HashMap<String, Rc<JsonPath>>> = RefCell::default();
     }

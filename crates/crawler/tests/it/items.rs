@@ -478,3 +478,118 @@ async fn a_row_that_cannot_be_read_is_a_line_of_the_report_and_costs_no_other_ro
     assert!(loss.to_string().starts_with("1 item could not be read, first: item 2 of 3"), "{loss}");
     assert_eq!(report.failure(), None);
 }
+
+#[derive(Item, Debug, PartialEq)]
+struct Ware {
+    #[item(json = "$.id")]
+    id: u32,
+    #[item(json = "$.name.en")]
+    name: String,
+    #[item(json = "$.price", default)]
+    price: f64,
+    #[item(json = "$.sold")]
+    sold: Option<bool>,
+    #[item(json = "$.tags[*]")]
+    tags: Vec<String>,
+    #[item(json = "$.sizes[?@.left > 0]")]
+    sizes: Vec<Size>,
+    #[item(json = "$.link")]
+    link: Option<Url>,
+    #[item(json = "$.more")]
+    more: Option<Value>,
+    #[item(json = "$.tags[*]", join = "+", default)]
+    joined: String,
+    #[item(json = "$.code", re = "[0-9]+")]
+    code: Option<u8>,
+}
+
+#[derive(Item, Debug, PartialEq)]
+struct Size {
+    #[item(json = "$.name")]
+    name: String,
+}
+
+fn json_page(body: &Value) -> Page {
+    let url = Url::parse("http://h.test/api/wares").unwrap();
+    let mut response = Response::html(url.clone(), body.to_string());
+    response.headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    Page::new(Request::get(url), response)
+}
+
+#[test]
+fn values_of_json_become_items() {
+    let sizes = json!([{"name": "S", "left": 0}, {"name": "M", "left": 2}]);
+    let mill = json!({"id": 7, "name": {"en": " Mill  stone "}, "price": 9.5, "sold": false, "tags": ["a", "b"], "sizes": sizes,
+        "link": "../mill", "more": {"x": [1, null]}, "code": "no. 12"});
+    let page =
+        json_page(&json!({"wares": [mill, {"id": 8, "name": {"en": "Dam"}, "price": null, "tags": []}]}));
+    let wares: Vec<Ware> = page.items_json("$.wares[*]").unwrap();
+    let first = Ware {
+        id: 7,
+        name: "Mill stone".into(),
+        price: 9.5,
+        sold: Some(false),
+        tags: vec!["a".into(), "b".into()],
+        sizes: vec![Size { name: "M".into() }],
+        link: Some(Url::parse("http://h.test/mill").unwrap()),
+        more: Some(json!({"x": [1, null]})),
+        joined: "a+b".into(),
+        code: Some(12),
+    };
+    assert_eq!(wares[0], first);
+    let second = Ware {
+        id: 8,
+        name: "Dam".into(),
+        price: 0.0,
+        sold: None,
+        tags: vec![],
+        sizes: vec![],
+        link: None,
+        more: None,
+        joined: String::new(),
+        code: None,
+    };
+    assert_eq!(wares[1], second);
+    assert_eq!(json_page(&json!({"name": "whole"})).item::<Size>().unwrap().name, "whole");
+}
+
+#[test]
+fn errors_of_items_in_json_name_field_value_and_path() {
+    let page = json_page(&json!({"wares": [{"id": "seven", "name": {}}, {"id": 1, "name": {}}]}));
+    let told: Vec<String> = page
+        .try_items_json::<Ware>("$.wares[*]")
+        .unwrap()
+        .into_iter()
+        .map(|ware| ware.unwrap_err().to_string())
+        .collect();
+    assert!(
+        told[0].contains("item 1 of 2") && told[0].contains("Ware.id: \"seven\" is not a number"),
+        "{}",
+        told[0]
+    );
+    assert!(told[1].contains("Ware.name: nothing matches json \"$.name.en\""), "{}", told[1]);
+    assert!(html("<p>x").item::<Size>().unwrap_err().to_string().contains("as JSON"));
+    #[derive(Item, Debug)]
+    struct Mixed {
+        #[item(css = "p")]
+        _text: String,
+    }
+    let told = page.try_items_json::<Mixed>("$.wares[0]").unwrap().remove(0).unwrap_err().to_string();
+    assert!(told.contains("this is JSON: use json"), "{told}");
+}
+
+#[derive(Item, Debug)]
+struct Nested {
+    #[item(json = "$..inner")]
+    _inner: Vec<Nested>,
+}
+
+#[test]
+fn items_of_json_that_contain_themselves_cannot_hang_or_fill_the_process() {
+    let mut value = json!({});
+    for _ in 0..60 {
+        value = json!({"inner": value, "list": [1, 2, 3]});
+    }
+    let told = json_page(&value).item::<Nested>().unwrap_err().to_string();
+    assert!(told.contains("visits of nodes") || told.contains("steps that are allowed"), "{told}");
+}

@@ -29,6 +29,12 @@ pub struct Selectors {
     pub e: String,
     #[item(xpath = "//a[. = $name]")] //~ "//a[ => character 9: the variable $name is not given
     pub f: String,
+    #[item(json = "$.a[")] //~ "$.a[" => JSONPath "$.a["
+    pub j: String,
+    #[item(json = "name")] //~ "name" => a path begins with $
+    pub k: String,
+    #[item(json = "$.a", html)] //~ html => a value of JSON has no markup
+    pub l: String,
     #[item(css = "p", re = r"(\d+")] //~ r"( => unclosed group
     pub g: String,
     #[item(css = "p", re = r"(?=x)")] //~ r"( => look-around

@@ -30,6 +30,8 @@ pub enum Query {
     Css(&'static str),
     /// What an XPath expression selects, with the prefixes that it may use.
     XPath(&'static str, &'static [(&'static str, &'static str)]),
+    /// What a JSONPath selects.
+    Json(&'static str),
     /// The URL of the page.
     Url,
 }
@@ -135,6 +137,7 @@ impl Field {
     fn select<'a>(&self, part: &PagePart<'a>) -> Result<Vec<FoundValue<'a>>> {
         match self.query {
             Query::Css(css) => part.find_css(css),
+            Query::Json(path) => part.find_json(path),
             Query::XPath(path, prefixes) => {
                 part.find_xpath(path, self.scope.get_or_init(|| scope_of(prefixes)))
             }
@@ -182,6 +185,7 @@ impl Field {
         let selector = match self.query {
             Query::Css(css) => format!("css {}", shown(css)),
             Query::XPath(path, _) => format!("xpath {}", shown(path)),
+            Query::Json(path) => format!("json {}", shown(path)),
             Query::Url => "the URL".to_owned(),
         };
         let selected = self.select(part).unwrap_or_default();

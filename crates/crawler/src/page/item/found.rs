@@ -80,6 +80,8 @@ impl<'a> FoundValue<'a> {
             Kind::Place(Place::Element(element)) => element.raw_text(),
             Kind::Place(Place::Node(node)) if is_markup => Cow::Owned(node.markup()),
             Kind::Place(Place::Node(node)) => Cow::Borrowed(node.raw_text()),
+            Kind::Place(Place::Json(_, Value::String(text))) => Cow::Borrowed(&**text),
+            Kind::Place(Place::Json(_, value)) => Cow::Owned(value.to_string()),
             Kind::Place(Place::Page(page)) => Cow::Borrowed(page.body_text()),
         };
         self.part.read(text.len())?;
@@ -131,6 +133,7 @@ impl fmt::Debug for FoundValue<'_> {
             Kind::Text(text) => f.write_str(&shown(text)),
             Kind::Place(Place::Element(element)) => element.fmt(f),
             Kind::Place(Place::Node(node)) => node.fmt(f),
+            Kind::Place(Place::Json(..)) => f.write_str("JSON"),
             Kind::Place(Place::Page(page)) => page.fmt(f),
         }
     }
@@ -224,9 +227,13 @@ impl ItemValue for bool {
     }
 }
 
-/// A text is read as JSON.
+/// A value of JSON as it is; a text is read as JSON.
 impl ItemValue for Value {
     fn from_found(found: &FoundValue<'_>) -> Result<Option<Self>> {
+        if let Kind::Place(Place::Json(_, value)) = &found.kind {
+            found.raw_text()?;
+            return Ok(Some((*value).clone()));
+        }
         let text = found.raw_text()?;
         if text.trim().is_empty() {
             return Ok(None);

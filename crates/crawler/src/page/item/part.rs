@@ -3,12 +3,15 @@
 use std::cell::Cell;
 use std::fmt;
 
-use huntsman_xpath::{Scope, Value};
+use huntsman_json_path::Limits;
+use huntsman_xpath::{Scope, Value as XPathValue};
 use scraper::ElementRef;
+use serde_json::Value;
 
 use super::found::FoundValue;
 use crate::error::{Error, Result};
 use crate::page::element::{Element, Selection};
+use crate::page::json::compiled;
 use crate::page::selector::{Found, Selector};
 use crate::page::{Page, PageNode};
 
@@ -34,6 +37,8 @@ pub(super) enum Place<'a> {
     Page(&'a Page),
     Element(Element<'a>),
     Node(PageNode<'a>),
+    /// A value within the JSON of the page.
+    Json(&'a Page, &'a Value),
 }
 
 /// What is left of the limits of a call.
@@ -55,6 +60,10 @@ impl Budget {
             let limit = format!("reading needs more than {MAX_VISITS} visits of nodes");
             Error::msg(format!("{limit}: do the parts contain each other, or does an XPath expression of a part begin with //?"))
         })
+    }
+
+    fn visits_left(&self) -> usize {
+        usize::try_from(self.visits.get()).unwrap_or(usize::MAX)
     }
 
     fn read(&self, bytes: usize) -> Result<()> {
@@ -91,7 +100,7 @@ impl<'a> PagePart<'a> {
     /// The page.
     pub fn page(&self) -> &'a Page {
         match self.place {
-            Place::Page(page) => page,
+            Place::Page(page) | Place::Json(page, _) => page,
             Place::Element(element) => element.page(),
             Place::Node(node) => node.page(),
         }
@@ -111,6 +120,9 @@ impl<'a> PagePart<'a> {
                     "CSS selects in elements of HTML, and <{node}> is a node of XML: use xpath = \"...\""
                 ))
             }),
+            Place::Json(..) => {
+                Err(Error::msg("CSS selects in elements of HTML, and this is JSON: use json = \"...\""))
+            }
         }
     }
 
@@ -123,6 +135,20 @@ impl<'a> PagePart<'a> {
             Place::Page(page) => page.root(),
             Place::Element(element) => element.as_node(),
             Place::Node(node) => Ok(node),
+            Place::Json(..) => {
+                Err(Error::msg("XPath selects in HTML and XML, and this is JSON: use json = \"...\""))
+            }
+        }
+    }
+
+    /// The part as a value of JSON: of a page, and of what is inside of it, its body.
+    ///
+    /// # Errors
+    /// The body is not JSON.
+    pub fn json(&self) -> Result<&'a Value> {
+        match self.place {
+            Place::Json(_, value) => Ok(value),
+            _ => Ok(self.page().json_body()?.value()),
         }
     }
 
@@ -170,9 +196,20 @@ impl<'a> PagePart<'a> {
             false => FoundValue::text_of(*self, node.raw_text()),
         };
         Ok(match value {
-            Value::Nodes(nodes) => nodes.into_iter().map(|node| found(context.with(node))).collect(),
+            XPathValue::Nodes(nodes) => nodes.into_iter().map(|node| found(context.with(node))).collect(),
             other => vec![FoundValue::text_of(*self, context.string(&other))],
         })
+    }
+
+    /// What a JSONPath finds; its `$` is the value of this part, or the body of the page. A null is nothing.
+    pub(super) fn find_json(&self, path: &str) -> Result<Vec<FoundValue<'a>>> {
+        let path = compiled(path)?;
+        let limits = Limits { steps: self.budget.visits_left(), ..Limits::default() };
+        let (values, steps) = path.select_counted(self.json()?, limits)?;
+        self.budget.visit(steps as u64)?;
+        let page = self.page();
+        let given = values.into_iter().filter(|value| !value.is_null());
+        Ok(given.map(|value| FoundValue::place_of(*self, Place::Json(page, value))).collect())
     }
 
     /// Counts the text of a value.
@@ -187,6 +224,7 @@ impl fmt::Debug for PagePart<'_> {
             Place::Page(page) => page.fmt(f),
             Place::Element(element) => element.fmt(f),
             Place::Node(node) => node.fmt(f),
+            Place::Json(..) => f.write_str("JSON"),
         }
     }
 }

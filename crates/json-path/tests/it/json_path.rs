@@ -1,6 +1,6 @@
 //! JSONPath beside jsonpath-rfc9535; `tests/data/json_path.py` made the table.
 
-use huntsman_page_data::{JsonPath, Limits};
+use huntsman_json_path::{JsonPath, Limits};
 use serde_json::{Value, json};
 
 /// Where the reference is wrong: it asks whether a value is true instead of whether it is there, takes `true` for 1, and takes what is no

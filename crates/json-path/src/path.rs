@@ -7,9 +7,6 @@
 //! each value it is tried on. Neither can be stopped from outside. What the grammar of `jsonpath-rust` takes beyond the RFC
 //! (functions of its own, arguments of the wrong type, names with spaces) is refused here.
 
-mod check;
-mod evaluate;
-
 use jsonpath_rust::parser::errors::JsonPathError;
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
@@ -17,6 +14,7 @@ use pest::error::InputLocation;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::{check, evaluate};
 
 /// Longest path in bytes.
 const MAX_LENGTH: usize = 10_000;
@@ -77,9 +75,23 @@ impl JsonPath {
     /// # Errors
     /// One of them is exceeded.
     pub fn select_within<'a>(&self, document: &'a Value, limits: Limits) -> Result<Vec<&'a Value>, Error> {
-        evaluate::Evaluation::new(document, limits)
+        self.select_counted(document, limits).map(|(values, _)| values)
+    }
+
+    /// Like [`select_within`](Self::select_within), with the number of steps that were taken.
+    ///
+    /// # Errors
+    /// As [`select_within`](Self::select_within).
+    pub fn select_counted<'a>(
+        &self,
+        document: &'a Value,
+        limits: Limits,
+    ) -> Result<(Vec<&'a Value>, usize), Error> {
+        let mut evaluation = evaluate::Evaluation::new(document, limits);
+        let values = evaluation
             .select(&self.query.segments)
-            .map_err(|what| Error::new(format!("JSONPath \"{}\": {what}", self.text.escape_debug())))
+            .map_err(|what| Error::new(format!("JSONPath \"{}\": {what}", self.text.escape_debug())))?;
+        Ok((values, evaluation.steps()))
     }
 }
 

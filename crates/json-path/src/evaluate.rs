@@ -11,7 +11,7 @@ use jsonpath_rust::parser::model::{
 use regex::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 
-use super::Limits;
+use crate::path::Limits;
 
 /// Steps that compiling a regular expression counts as.
 const PATTERN_STEPS: usize = 10_000;
@@ -28,7 +28,7 @@ type Outcome<T> = Result<T, String>;
 /// A value of a filter: one of the document or a literal; `None` where there is nothing.
 type Operand<'a> = Option<Cow<'a, Value>>;
 
-pub(super) struct Evaluation<'a> {
+pub(crate) struct Evaluation<'a> {
     root: &'a Value,
     limits: Limits,
     steps: usize,
@@ -37,12 +37,17 @@ pub(super) struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn new(root: &'a Value, limits: Limits) -> Self {
+    pub(crate) fn new(root: &'a Value, limits: Limits) -> Self {
         Self { root, limits, steps: 0, patterns: HashMap::new() }
     }
 
-    pub(super) fn select(&mut self, segments: &[Segment]) -> Outcome<Vec<&'a Value>> {
+    pub(crate) fn select(&mut self, segments: &[Segment]) -> Outcome<Vec<&'a Value>> {
         self.from(segments, self.root)
+    }
+
+    /// The steps that were taken until now.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
     }
 
     fn step(&mut self, steps: usize) -> Outcome<()> {

@@ -5,9 +5,9 @@ use jsonpath_rust::parser::model::{
 };
 
 /// The part of the path that is wrong, and why.
-pub(super) type Fault = (String, String);
+pub(crate) type Fault = (String, String);
 
-pub(super) fn query(query: &JpQuery) -> Result<(), Fault> {
+pub(crate) fn query(query: &JpQuery) -> Result<(), Fault> {
     segments(&query.segments)
 }
 
