@@ -49,6 +49,7 @@ mod host;
 mod host_stats;
 mod http_client;
 mod job;
+mod lenient_xml;
 pub mod log;
 pub mod logging;
 mod losses;

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The crate runs no scripts, fetches nothing (contexts of JSON-LD neither), and knows no vocabulary: it does not check that a product has
-//! a price. What strangers wrote is read within limits; where a limit is exceeded, an error names it.
+//! a price. Everything is read within limits; where one is exceeded, an error names it.
 
 mod error;
 mod json;

@@ -1,4 +1,4 @@
-//! Crawls through a pool of proxies: who gets which, what happens if they fail, and what stays as it is.
+//! Crawls through a pool of proxies: which request gets which proxy, what happens if proxies fail, and what stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

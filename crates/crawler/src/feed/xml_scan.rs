@@ -1,11 +1,11 @@
 //! Finds the entries of an XML document in its text, piece by piece: names and nesting, without a tree.
 
-use quick_xml::Reader;
 use quick_xml::errors::{Error as XmlError, SyntaxError};
 use quick_xml::events::{BytesStart, Event};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::FeedReport;
+use crate::lenient_xml;
 
 /// Elements that nest deeper are read, but entries among them are not found.
 const MAX_DEPTH: usize = 1_000;
@@ -144,7 +144,7 @@ impl Scan {
         found: &mut impl FnMut(&Self, Found, &mut FeedReport),
         report: &mut FeedReport,
     ) -> usize {
-        let mut reader = lenient(window);
+        let mut reader = lenient_xml::reader(window);
         loop {
             let before = window.len() - reader.get_ref().len();
             let event = reader.read_event();
@@ -175,10 +175,7 @@ impl Scan {
                     if self.is_done {
                         return window.len();
                     }
-                    let behind =
-                        window[before..].char_indices().nth(1).map_or(window.len(), |(at, _)| before + at);
-                    let next = memchr::memchr(b'<', &window.as_bytes()[behind..]).map(|at| behind + at);
-                    return next.unwrap_or(window.len());
+                    return lenient_xml::behind_damage(window, before);
                 }
             }
             if self.is_done {
@@ -397,14 +394,4 @@ fn attributes<'a>(
 
 fn name_hash(name: &str) -> u64 {
     xxh3_64(name.as_bytes())
-}
-
-/// A reader that tolerates text that is not well-formed.
-fn lenient(text: &str) -> Reader<&[u8]> {
-    let mut reader = Reader::from_str(text);
-    let config = reader.config_mut();
-    config.allow_dangling_amp = true;
-    config.allow_unmatched_ends = true;
-    config.check_end_names = false;
-    reader
 }

@@ -165,7 +165,7 @@ fn classify_h2(error: &h2::Error) -> Classification {
 }
 
 /// How far a proxy is at fault for an error of a request that went through it. A proxy that cannot reach a site is not to blame for that, but it
-/// says only that it made no tunnel, so nobody can tell.
+/// says only that it made no tunnel, so it remains open which of the two failed.
 pub(crate) fn proxy_fault(error: &FetchError, target: &RequestTarget<'_>) -> ProxyFault {
     use FetchErrorKind as K;
     /// What proxies say if the connection behind them fails. The types of these errors are private: only their text can be read.

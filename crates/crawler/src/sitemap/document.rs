@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use url::Url;
 
 use super::{Alternate, MAX_VALUE, SitemapEntry, SitemapKind, address};
+use crate::lenient_xml;
 use crate::text_source::WINDOW;
 
 /// Elements that nest deeper than this are skipped.
@@ -101,7 +101,7 @@ impl Document {
         base: &Url,
         found: &mut VecDeque<SitemapEntry>,
     ) -> usize {
-        let mut reader = reader(window);
+        let mut reader = lenient_xml::reader(window);
         loop {
             let before = window.len() - reader.get_ref().len();
             // If the unread text starts at the front of a full window, waiting for more text cannot help.
@@ -122,10 +122,7 @@ impl Document {
                     if self.damages > MAX_DAMAGES {
                         self.is_done = true;
                     }
-                    let behind =
-                        window[before..].char_indices().nth(1).map_or(window.len(), |(at, _)| before + at);
-                    let next = memchr::memchr(b'<', &window.as_bytes()[behind..]).map(|at| behind + at);
-                    return next.unwrap_or(window.len());
+                    return lenient_xml::behind_damage(window, before);
                 }
             }
             if self.is_done {
@@ -356,16 +353,6 @@ impl Document {
             None => self.invalid += 1,
         }
     }
-}
-
-/// A reader that tolerates text that is not well-formed.
-fn reader(text: &str) -> Reader<&[u8]> {
-    let mut reader = Reader::from_str(text);
-    let config = reader.config_mut();
-    config.allow_dangling_amp = true;
-    config.allow_unmatched_ends = true;
-    config.check_end_names = false;
-    reader
 }
 
 /// The name of the entry element.
