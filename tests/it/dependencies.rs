@@ -225,9 +225,8 @@ fn only_the_command_line_parses_arguments() {
 
 /// The built-in components that other sources name, and why. Taking out any other component touches its own file, its
 /// `mod` line and its line in the list of `crates/middleware/src/lib.rs`, and the rest compiles.
-const NAMED_ELSEWHERE: [(&str, &str); 12] = [
+const NAMED_ELSEWHERE: [(&str, &str); 11] = [
     ("avoid_dup", "the command reports what it learnt; the adapter for spider's crawls is made of it"),
-    ("cookies", "a session has a cookie jar, which is removed at its end"),
     ("http_cache", "the commands `cache` and `verify` read its files"),
     ("http_compression", "the recording decodes bodies by the same limits"),
     ("http_proxy", "the command and the search engines of copyvio checks read its settings"),

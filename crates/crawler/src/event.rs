@@ -126,6 +126,11 @@ pub enum Event<'a> {
         /// The line that forbids it, as written.
         line: &'a str,
     },
+    /// No request will use a cookie jar again: the component that keeps cookies may forget those of it.
+    CookieJarEnded {
+        /// The name of the jar: a value of meta `cookiejar`.
+        name: &'a str,
+    },
     /// Memory use exceeded a limit.
     MemoryWarning {
         /// Resident memory in bytes.

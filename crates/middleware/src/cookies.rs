@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderValue, header};
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, OnResponse, Persist, Request,
-    Response, Result, Settings, log, meta, settings,
+    Component, Context, DownloaderMiddleware, Error, Event, Hooks, Observer, OnRequest, OnResponse, Persist,
+    Request, Response, Result, Settings, log, meta, settings,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -199,7 +199,7 @@ impl Component for Cookies {
     type Settings = CookiesSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        hooks.downloader(700).persist()
+        hooks.downloader(700).observer().persist()
     }
 }
 
@@ -255,6 +255,14 @@ impl DownloaderMiddleware for Cookies {
             response.extensions.insert(CookiesChanged);
         }
         Ok(OnResponse::Continue)
+    }
+}
+
+impl Observer for Cookies {
+    fn event(&self, event: &Event<'_>) {
+        if let Event::CookieJarEnded { name } = event {
+            self.jars.remove(name);
+        }
     }
 }
 

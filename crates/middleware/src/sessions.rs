@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, DropReason, Error, FetchError, FetchErrorKind, Hooks,
+    Component, Context, DownloaderMiddleware, DropReason, Error, Event, FetchError, FetchErrorKind, Hooks,
     OnException, OnFollow, OnRequest, OnResponse, Page, Persist, ProxyFault, Request, Response, Result,
-    Settings, SpiderMiddleware, Stats, is_secret_name, log, meta, seconds, settings,
+    Settings, SpiderMiddleware, is_secret_name, log, meta, seconds, settings,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::cookies::{CookieJars, Cookies};
 use crate::proxy_pool::{self, BoundProxy, ProxyPool};
 use crate::{added, chain, retry, status};
 
@@ -122,8 +121,6 @@ pub(crate) struct Shared {
     /// Woken when a session was set up, or could not be.
     ready: Notify,
     headers: Vec<Vec<(HeaderName, HeaderValue)>>,
-    /// The jars of the crawl; `None` if it keeps no cookies.
-    jars: OnceLock<Option<CookieJars>>,
     proxies: OnceLock<Option<Arc<ProxyPool>>>,
     has_warned: AtomicBool,
 }
@@ -181,7 +178,6 @@ impl Sessions {
             pool: Mutex::new(Pool::new(pool_rules)),
             ready: Notify::new(),
             headers,
-            jars: OnceLock::new(),
             proxies: OnceLock::new(),
             has_warned: AtomicBool::new(false),
         };
@@ -216,7 +212,7 @@ impl Sessions {
             let grant = pool.grant(wanted, request.host().as_str(), cx.now(), proxies);
             (grant, pool.take_changes())
         };
-        self.shared.tell(changes, cx.stats());
+        self.shared.tell(changes, cx);
         grant
     }
 
@@ -255,7 +251,7 @@ impl Sessions {
     fn blocked(&self, request: &Request, name: &str, status: StatusCode, cx: &Context) -> OnResponse {
         cx.stats().inc("session/blocked");
         cx.stats().inc(&format!("session/blocked_status_count/{}", status.as_u16()));
-        self.shared.retire(name, Retired::Blocked, cx.stats());
+        self.shared.retire(name, Retired::Blocked, cx);
         log::info!(url = %request.url, session = %name, %status, "the session is blocked");
         let request = without_session(request);
         let again = match retry::may_retry(&request, cx) {
@@ -287,9 +283,8 @@ impl Shared {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the components that sessions work with, at the first request.
+    /// Finds the pool of proxies, at the first request.
     fn meet(&self, cx: &Context) {
-        self.jars.get_or_init(|| cx.component::<Cookies>().map(|cookies| cookies.jars().clone()));
         self.proxies.get_or_init(|| cx.component());
     }
 
@@ -298,34 +293,34 @@ impl Shared {
     }
 
     /// Ends a session. Returns whether it was there.
-    fn retire(&self, name: &str, why: Retired, stats: &Stats) -> bool {
+    fn retire(&self, name: &str, why: Retired, cx: &Context) -> bool {
         let (was_there, changes) = {
             let mut pool = self.pool();
             (pool.retire(name, why), pool.take_changes())
         };
-        self.tell(changes, stats);
+        self.tell(changes, cx);
         was_there
     }
 
-    fn bad(&self, name: &str, stats: &Stats) {
+    fn bad(&self, name: &str, cx: &Context) {
         let changes = {
             let mut pool = self.pool();
             pool.bad(name);
             pool.take_changes()
         };
-        self.tell(changes, stats);
+        self.tell(changes, cx);
     }
 
-    /// Counts what happened to sessions, and forgets the cookies of those that ended.
-    fn tell(&self, changes: Vec<Change>, stats: &Stats) {
+    /// Counts what happened to sessions, and tells that the cookie jars of those that ended are not used again.
+    fn tell(&self, changes: Vec<Change>, cx: &Context) {
         for change in changes {
             match change {
-                Change::Created => stats.inc("session/created"),
-                Change::ProxyChanged => stats.inc("session/proxy_changed"),
+                Change::Created => cx.stats().inc("session/created"),
+                Change::ProxyChanged => cx.stats().inc("session/proxy_changed"),
                 Change::Retired(name, why) => {
-                    stats.inc("session/retired");
-                    stats.inc(&format!("session/retired/{}", why.name()));
-                    self.forget_cookies(&name);
+                    cx.stats().inc("session/retired");
+                    cx.stats().inc(&format!("session/retired/{}", why.name()));
+                    cx.emit(&Event::CookieJarEnded { name: &jar_name(&name) });
                     if why == Retired::Evicted && !self.has_warned.swap(true, Ordering::Relaxed) {
                         log::warn!(
                             session = %name,
@@ -337,13 +332,6 @@ impl Shared {
             }
         }
     }
-
-    fn forget_cookies(&self, session: &str) {
-        if let Some(Some(jars)) = self.jars.get() {
-            jars.remove(&jar_name(session));
-        }
-    }
-
     /// Gives a request the cookies, the headers and the proxy of its session.
     fn dress(&self, request: &mut Request, loan: Loan, is_setup: bool) {
         if let Some(headers) = self.headers.get(loan.headers) {
@@ -428,7 +416,7 @@ impl Drop for SetupGuard<'_> {
             pool.set_up(self.name, self.end);
             pool.take_changes()
         };
-        self.shared.tell(changes, self.cx.stats());
+        self.shared.tell(changes, self.cx);
         self.shared.ready.notify_waiters();
     }
 }
@@ -503,7 +491,7 @@ impl DownloaderMiddleware for Sessions {
         if !response.has_flag("cached") {
             let status = response.status;
             if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED && proxy_pool::is_through_pool(request) {
-                self.shared.bad(name, cx.stats());
+                self.shared.bad(name, cx);
                 return Ok(match self.with_other_proxy(request, cx) {
                     Some(again) => OnResponse::Reschedule(Box::new(again)),
                     None => OnResponse::Drop(proxy_pool::refused(status)),
@@ -524,11 +512,10 @@ impl DownloaderMiddleware for Sessions {
             };
             if !is_there {
                 // The session ended while the request was under way, and the response has put cookies into its jar again.
-                self.shared.forget_cookies(name);
+                cx.emit(&Event::CookieJarEnded { name: &jar_name(name) });
             }
         }
-        let attached =
-            Attached { name: Arc::clone(name), shared: Arc::clone(&self.shared), stats: cx.stats().clone() };
+        let attached = Attached { name: Arc::clone(name), shared: Arc::clone(&self.shared), cx: cx.clone() };
         response.extensions.insert(attached);
         Ok(OnResponse::Continue)
     }
@@ -546,7 +533,7 @@ impl DownloaderMiddleware for Sessions {
         if !error.is_transient() || error.is_host_failure() {
             return Ok(OnException::Pass);
         }
-        self.shared.bad(name, cx.stats());
+        self.shared.bad(name, cx);
         if error.proxy_fault() == ProxyFault::Certain && proxy_pool::is_through_pool(request) {
             let again = self.with_other_proxy(request, cx);
             return Ok(again.map_or(OnException::Pass, |again| OnException::Reschedule(Box::new(again))));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use huntsman_crawler::{Context, Page, Request, Stats, meta};
+use huntsman_crawler::{Context, Page, Request, meta};
 
 use super::Shared;
 use super::pool::{Retired, is_of_pool};
@@ -17,7 +17,7 @@ pub struct Session(Option<Attached>);
 pub(crate) struct Attached {
     pub(crate) name: Arc<str>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) stats: Stats,
+    pub(crate) cx: Context,
 }
 
 impl Session {
@@ -28,24 +28,24 @@ impl Session {
 
     /// Ends the session because the site blocks it. Its cookies are forgotten, and the requests that wanted it get another session.
     pub fn mark_blocked(&self) {
-        if let Some(Attached { name, shared, stats }) = &self.0
-            && shared.retire(name, Retired::Blocked, stats)
+        if let Some(Attached { name, shared, cx }) = &self.0
+            && shared.retire(name, Retired::Blocked, cx)
         {
-            stats.inc("session/blocked");
+            cx.stats().inc("session/blocked");
         }
     }
 
     /// Counts an error of the session; it ends with `session_max_errors` of them.
     pub fn mark_bad(&self) {
-        if let Some(Attached { name, shared, stats }) = &self.0 {
-            shared.bad(name, stats);
+        if let Some(Attached { name, shared, cx }) = &self.0 {
+            shared.bad(name, cx);
         }
     }
 
     /// Ends the session for another reason: it has done what it was for.
     pub fn retire(&self) {
-        if let Some(Attached { name, shared, stats }) = &self.0 {
-            shared.retire(name, Retired::Asked, stats);
+        if let Some(Attached { name, shared, cx }) = &self.0 {
+            shared.retire(name, Retired::Asked, cx);
         }
     }
 }
