@@ -1,9 +1,12 @@
 //! The tree that expressions are evaluated on.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::error::Error;
+use crate::index::Index;
 
 /// Deepest nesting of elements, the root not counted.
 const MAX_DEPTH: usize = 1_024;
@@ -43,7 +46,7 @@ pub enum Kind {
 }
 
 /// A tree in one array, in document order: 24 bytes per node, beside its text. All texts lie one after the other, so that the text of an
-/// element is a slice.
+/// element is a slice. The first expression that looks through much of a document makes lists of its nodes by name, of 4 bytes per node.
 #[derive(Clone, Debug)]
 pub struct Document {
     pub(crate) nodes: Vec<Entry>,
@@ -53,6 +56,7 @@ pub struct Document {
     values: String,
     pub(crate) names: Vec<Name>,
     is_html: bool,
+    index: OnceLock<Index>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -110,10 +114,14 @@ impl Document {
 
     /// The name as it is written, with its prefix; empty for nodes without a name.
     pub fn name(&self, node: Node) -> String {
+        self.written_name(node).into_owned()
+    }
+
+    pub(crate) fn written_name(&self, node: Node) -> Cow<'_, str> {
         let name = self.name_of(node);
         match &*name.prefix {
-            "" => name.local.to_string(),
-            prefix => format!("{prefix}:{}", name.local),
+            "" => Cow::Borrowed(&name.local),
+            prefix => Cow::Owned(format!("{prefix}:{}", name.local)),
         }
     }
 
@@ -181,6 +189,11 @@ impl Document {
         self.attributes(node).find(is_it).map(|attribute| self.value(attribute))
     }
 
+    /// The nodes by name, listed at the first call.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self))
+    }
+
     pub(crate) fn entry(&self, node: Node) -> &Entry {
         &self.nodes[node.0 as usize]
     }
@@ -191,12 +204,11 @@ impl Document {
 
     /// The number of the first node inside an element that is neither an attribute nor a namespace.
     pub(crate) fn first_inside(&self, node: Node) -> u32 {
-        let entry = self.entry(node);
-        let is_declared = |number: &u32| {
-            matches!(self.nodes[*number as usize].kind, Kind::Attribute | Kind::Namespace)
-                && self.nodes[*number as usize].parent == node.0
-        };
-        (node.0 + 1..entry.end).take_while(is_declared).last().map_or(node.0 + 1, |last| last + 1)
+        let (mut next, end) = (node.0 + 1, self.entry(node).end);
+        while next < end && matches!(self.nodes[next as usize].kind, Kind::Attribute | Kind::Namespace) {
+            next += 1;
+        }
+        next
     }
 }
 
@@ -228,6 +240,7 @@ impl Builder {
             values: String::new(),
             names: vec![nameless],
             is_html,
+            index: OnceLock::new(),
         };
         Self {
             document,

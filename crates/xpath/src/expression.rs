@@ -56,6 +56,10 @@ pub(crate) struct Step {
     pub(crate) axis: Axis,
     pub(crate) test: Test,
     pub(crate) predicates: Vec<Expression>,
+    /// Whether a predicate may depend on positions.
+    pub(crate) counts: bool,
+    /// Its number among the steps of the whole expression.
+    pub(crate) number: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +77,10 @@ pub(crate) enum Axis {
     Preceding,
     PrecedingSibling,
     Itself,
+    /// `//name[1]`: the children of a node and of its descendants, with positions among those of one parent.
+    ChildOfAny,
+    /// `//@name`: the attributes of a node and of its descendants.
+    AttributeOfAny,
 }
 
 impl Axis {
@@ -161,6 +169,18 @@ impl Function {
     /// The function with a name, and the least and the greatest number of its arguments.
     pub(crate) fn of(name: &str) -> Option<(Self, usize, usize)> {
         const MANY: usize = usize::MAX;
+        if let Some((_, local)) = name.split_once(':') {
+            // Which namespace the prefix means is known when the expression is evaluated.
+            return Some(match local {
+                "test" => (Self::Test, 2, 3),
+                "replace" => (Self::Replace, 4, 4),
+                "difference" => (Self::Difference, 2, 2),
+                "intersection" => (Self::Intersection, 2, 2),
+                "distinct" => (Self::Distinct, 1, 1),
+                "has-same-node" => (Self::HasSameNode, 2, 2),
+                _ => return None,
+            });
+        }
         Some(match name {
             "last" => (Self::Last, 0, 0),
             "position" => (Self::Position, 0, 0),
@@ -190,12 +210,6 @@ impl Function {
             "ceiling" => (Self::Ceiling, 1, 1),
             "round" => (Self::Round, 1, 1),
             "has-class" => (Self::HasClass, 1, MANY),
-            "re:test" => (Self::Test, 2, 3),
-            "re:replace" => (Self::Replace, 4, 4),
-            "set:difference" => (Self::Difference, 2, 2),
-            "set:intersection" => (Self::Intersection, 2, 2),
-            "set:distinct" => (Self::Distinct, 1, 1),
-            "set:has-same-node" => (Self::HasSameNode, 2, 2),
             _ => return None,
         })
     }

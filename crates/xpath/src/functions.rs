@@ -7,12 +7,14 @@ use std::rc::Rc;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::document::{Kind, Node};
+use crate::document::Node;
 use crate::error::Error;
 use crate::evaluate::{Context, Evaluation};
 use crate::expression::{Expression, Function, Named};
+use crate::index::Key;
 use crate::lexer::is_space;
-use crate::value::{Value, number_of};
+use crate::operand::{Operand, number_of};
+use crate::scope::{REGULAR, SETS};
 
 /// The greatest size of a compiled regular expression in bytes.
 const REGEX_SIZE: usize = 1 << 20;
@@ -26,9 +28,10 @@ pub(crate) fn call<'a>(
     (named, function): (&'a Named, Function),
     arguments: &'a [Expression],
     cx: Context,
-) -> Result<Value, Error> {
+) -> Result<Operand<'a>, Error> {
     let document = on.document;
-    let nodes = |at: usize| on.nodes(&arguments[at], cx, &format!("{}()", named.name));
+    in_namespace(on, named, function)?;
+    let nodes = |at: usize| on.nodes(&arguments[at], cx, format_args!("{}()", named.name));
     let string = |at: usize| on.string(&arguments[at], cx);
     let number = |at: usize| on.number(&arguments[at], cx);
     // The first argument, or the context node.
@@ -44,57 +47,63 @@ pub(crate) fn call<'a>(
         if arguments.is_empty() { Ok(Some(cx.node)) } else { nodes(0).map(|nodes| nodes.first().copied()) }
     };
     Ok(match function {
-        Function::Last => Value::Number(cx.size as f64),
-        Function::Position => Value::Number(cx.position as f64),
-        Function::Count => Value::Number(nodes(0)?.len() as f64),
-        Function::Id => Value::Nodes(with_ids(on, &on.value(&arguments[0], cx)?)?),
-        Function::LocalName => Value::from(node()?.map_or("", |node| document.local_name(node))),
-        Function::NamespaceUri => Value::from(node()?.map_or("", |node| document.namespace(node))),
-        Function::Name => Value::String(node()?.map_or_else(String::new, |node| document.name(node))),
-        Function::String => Value::String(text()?.into_owned()),
+        Function::Last => Operand::Number(cx.size as f64),
+        Function::Position => Operand::Number(cx.position as f64),
+        Function::Count => {
+            Operand::Number(on.count(&arguments[0], cx, format_args!("{}()", named.name))? as f64)
+        }
+        Function::Id => Operand::nodes(with_ids(on, on.operand(&arguments[0], cx)?)?),
+        Function::LocalName => Operand::text(node()?.map_or("", |node| document.local_name(node))),
+        Function::NamespaceUri => Operand::text(node()?.map_or("", |node| document.namespace(node))),
+        Function::Name => {
+            Operand::Text(node()?.map_or(Cow::Borrowed(""), |node| document.written_name(node)))
+        }
+        Function::String => Operand::Text(text()?),
         Function::Concat => {
             let mut all = String::new();
             for at in 0..arguments.len() {
                 all.push_str(&string(at)?);
                 bounded(on, named, &all)?;
             }
-            Value::String(all)
+            Operand::text(all)
         }
-        Function::StartsWith => Value::Boolean(string(0)?.starts_with(&*string(1)?)),
-        Function::Contains => Value::Boolean(string(0)?.contains(&*string(1)?)),
+        Function::StartsWith => Operand::Boolean(string(0)?.starts_with(&*string(1)?)),
+        Function::Contains => Operand::Boolean(string(0)?.contains(&*string(1)?)),
         Function::SubstringBefore => {
             let (text, mark) = (string(0)?, string(1)?);
-            Value::from(text.find(&*mark).map_or("", |at| &text[..at]))
+            let end = text.find(&*mark).unwrap_or(0);
+            Operand::Text(part(text, 0..end))
         }
         Function::SubstringAfter => {
             let (text, mark) = (string(0)?, string(1)?);
-            Value::from(text.find(&*mark).map_or("", |at| &text[at + mark.len()..]))
+            let (from, end) = (text.find(&*mark).map(|at| at + mark.len()), text.len());
+            Operand::Text(part(text, from.unwrap_or(end)..end))
         }
         Function::Substring => {
             let length = if arguments.len() == 3 { number(2)? } else { f64::INFINITY };
-            Value::String(substring(&string(0)?, number(1)?, length))
+            Operand::text(substring(&string(0)?, number(1)?, length))
         }
-        Function::StringLength => Value::Number(text()?.chars().count() as f64),
-        Function::NormalizeSpace => Value::String(normalized(&text()?)),
-        Function::Translate => Value::String(translated(&string(0)?, &string(1)?, &string(2)?)),
-        Function::Boolean => Value::Boolean(on.boolean(&arguments[0], cx)?),
-        Function::Not => Value::Boolean(!on.boolean(&arguments[0], cx)?),
-        Function::True => Value::Boolean(true),
-        Function::False => Value::Boolean(false),
-        Function::Lang => Value::Boolean(is_of_language(on, cx.node, &string(0)?)?),
-        Function::Number if arguments.is_empty() => Value::Number(number_of(&text()?)),
-        Function::Number => Value::Number(number(0)?),
+        Function::StringLength => Operand::Number(text()?.chars().count() as f64),
+        Function::NormalizeSpace => Operand::Text(normalized(text()?)),
+        Function::Translate => Operand::text(translated(&string(0)?, &string(1)?, &string(2)?)),
+        Function::Boolean => Operand::Boolean(on.boolean(&arguments[0], cx)?),
+        Function::Not => Operand::Boolean(!on.boolean(&arguments[0], cx)?),
+        Function::True => Operand::Boolean(true),
+        Function::False => Operand::Boolean(false),
+        Function::Lang => Operand::Boolean(is_of_language(on, cx.node, &string(0)?)?),
+        Function::Number if arguments.is_empty() => Operand::Number(number_of(&text()?)),
+        Function::Number => Operand::Number(number(0)?),
         Function::Sum => {
             let mut sum = 0.0;
-            for node in nodes(0)? {
-                on.spend_text(document.value(node))?;
-                sum += number_of(document.value(node));
+            for node in &*nodes(0)? {
+                on.spend_text(document.value(*node))?;
+                sum += number_of(document.value(*node));
             }
-            Value::Number(sum)
+            Operand::Number(sum)
         }
-        Function::Floor => Value::Number(number(0)?.floor()),
-        Function::Ceiling => Value::Number(number(0)?.ceil()),
-        Function::Round => Value::Number(round(number(0)?)),
+        Function::Floor => Operand::Number(number(0)?.floor()),
+        Function::Ceiling => Operand::Number(number(0)?.ceil()),
+        Function::Round => Operand::Number(round(number(0)?)),
         Function::HasClass => {
             on.spend(document.declared(cx.node).count() as u64)?;
             let class = document.attribute(cx.node, "class").unwrap_or_default();
@@ -104,12 +113,12 @@ pub(crate) fn call<'a>(
                 let wanted = string(at)?;
                 has_all &= class.split(is_html_space).any(|given| !given.is_empty() && given == wanted);
             }
-            Value::Boolean(has_all)
+            Operand::Boolean(has_all)
         }
         Function::Test => {
             let flags = if arguments.len() == 3 { string(2)? } else { Cow::Borrowed("") };
             let (text, pattern) = (string(0)?, string(1)?);
-            Value::Boolean(regex(on, named, &pattern, &flags)?.is_match(&text))
+            Operand::Boolean(regex(on, named, &pattern, &flags)?.is_match(&text))
         }
         Function::Replace => {
             let (text, pattern, flags, by) = (string(0)?, string(1)?, string(2)?, string(3)?);
@@ -118,31 +127,57 @@ pub(crate) fn call<'a>(
             let most = if flags.contains('g') { 0 } else { 1 };
             let replaced = regex.replacen(&text, most, by).into_owned();
             bounded(on, named, &replaced)?;
-            Value::String(replaced)
+            Operand::text(replaced)
         }
         Function::Difference => {
-            let others: HashSet<Node> = nodes(1)?.into_iter().collect();
-            Value::Nodes(nodes(0)?.into_iter().filter(|node| !others.contains(node)).collect())
+            let others = nodes(1)?;
+            let is_other = |node: &Node| others.binary_search(node).is_ok();
+            Operand::nodes(nodes(0)?.iter().copied().filter(|node| !is_other(node)).collect())
         }
         Function::Intersection => {
-            let others: HashSet<Node> = nodes(1)?.into_iter().collect();
-            Value::Nodes(nodes(0)?.into_iter().filter(|node| others.contains(node)).collect())
+            let others = nodes(1)?;
+            let is_other = |node: &Node| others.binary_search(node).is_ok();
+            Operand::nodes(nodes(0)?.iter().copied().filter(is_other).collect())
         }
         Function::HasSameNode => {
-            let others: HashSet<Node> = nodes(1)?.into_iter().collect();
-            Value::Boolean(nodes(0)?.iter().any(|node| others.contains(node)))
+            let others = nodes(1)?;
+            let is_other = |node: &Node| others.binary_search(node).is_ok();
+            Operand::Boolean(nodes(0)?.iter().any(is_other))
         }
         Function::Distinct => {
             let (mut seen, mut distinct) = (HashSet::new(), Vec::new());
-            for node in nodes(0)? {
-                on.spend_text(document.value(node))?;
-                if seen.insert(document.value(node)) {
-                    distinct.push(node);
+            for node in &*nodes(0)? {
+                on.spend_text(document.value(*node))?;
+                if seen.insert(document.value(*node)) {
+                    distinct.push(*node);
                 }
             }
-            Value::Nodes(distinct)
+            Operand::nodes(distinct)
         }
     })
+}
+
+/// Checks that the prefix of a function of EXSLT is bound to its namespace.
+fn in_namespace(on: &Evaluation<'_>, named: &Named, function: Function) -> Result<(), Error> {
+    let wanted = match function {
+        Function::Test | Function::Replace => REGULAR,
+        Function::Difference | Function::Intersection | Function::Distinct | Function::HasSameNode => SETS,
+        _ => return Ok(()),
+    };
+    let (prefix, local) = named.name.split_once(':').unwrap_or_default();
+    match on.scope.uri(prefix) {
+        Some(given) if given == wanted => Ok(()),
+        Some(given) => Err(on.error(named, format!("there is no function \"{local}\" in {given}"))),
+        None => Err(on.error(named, format!("the prefix \"{prefix}\" is not given"))),
+    }
+}
+
+/// A part of a text, borrowed if the text is.
+fn part(text: Cow<'_, str>, range: std::ops::Range<usize>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[range]),
+        Cow::Owned(text) => Cow::Owned(text[range].to_owned()),
+    }
 }
 
 /// Spends the steps of a text that was made, which must not be too long.
@@ -154,19 +189,28 @@ fn bounded(on: &Evaluation<'_>, named: &Named, made: &str) -> Result<(), Error> 
 }
 
 /// The elements with the ids of a text, or of the texts of nodes.
-fn with_ids(on: &Evaluation<'_>, value: &Value) -> Result<Vec<Node>, Error> {
+fn with_ids<'a>(on: &Evaluation<'a>, value: Operand<'a>) -> Result<Vec<Node>, Error> {
     let document = on.document;
-    let texts = value.strings(document);
+    let texts: Vec<Cow<'_, str>> = match value {
+        Operand::Nodes(nodes) => nodes.iter().map(|node| Cow::Borrowed(document.value(*node))).collect(),
+        other => vec![other.string(document)],
+    };
     let ids: HashSet<&str> =
         texts.iter().flat_map(|text| text.split(is_space)).filter(|id| !id.is_empty()).collect();
-    on.spend(document.len() as u64)?;
+    let mut given = Vec::new();
+    for name in document.index().named(document, "id") {
+        if document.names[*name as usize].namespace.is_empty() {
+            given.extend_from_slice(document.index().within(Key::Attribute(*name), 0..document.len() as u32));
+        }
+    }
+    on.spend(1 + given.len() as u64)?;
+    // Those of several prefixes.
+    given.sort_unstable();
     let (mut found, mut known) = (Vec::new(), HashSet::new());
-    for node in (0..document.len() as u32).map(Node) {
-        if document.kind(node) == Kind::Element
-            && let Some(id) = document.attribute(node, "id").filter(|id| ids.contains(id))
-            && known.insert(id)
-        {
-            found.push(node);
+    for attribute in given.into_iter().map(Node) {
+        let id = document.value(attribute);
+        if ids.contains(id) && known.insert(id) {
+            found.extend(document.parent(attribute));
         }
     }
     Ok(found)
@@ -183,14 +227,24 @@ fn substring(text: &str, from: f64, length: f64) -> String {
     text.chars().enumerate().filter(is_inside).map(|(_, c)| c).collect()
 }
 
-fn normalized(text: &str) -> String {
+fn normalized(text: Cow<'_, str>) -> Cow<'_, str> {
+    let mut after_space = true;
+    let is_normal = text.chars().all(|c| {
+        let is_odd = is_space(c) && (c != ' ' || after_space);
+        after_space = c == ' ';
+        !is_odd
+    });
+    if is_normal && (!after_space || text.is_empty()) {
+        return text;
+    }
     let mut words = text.split(is_space).filter(|word| !word.is_empty());
-    let mut normalized = words.next().unwrap_or_default().to_owned();
+    let mut normalized = String::with_capacity(text.len());
+    normalized.push_str(words.next().unwrap_or_default());
     for word in words {
         normalized.push(' ');
         normalized.push_str(word);
     }
-    normalized
+    Cow::Owned(normalized)
 }
 
 fn translated(text: &str, from: &str, to: &str) -> String {

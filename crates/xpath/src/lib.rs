@@ -41,10 +41,16 @@ mod evaluate;
 mod expression;
 #[cfg(feature = "evaluate")]
 mod functions;
+#[cfg(feature = "evaluate")]
+mod index;
 mod lexer;
 #[cfg(feature = "evaluate")]
 mod markup;
+#[cfg(feature = "evaluate")]
+mod operand;
 mod parser;
+#[cfg(feature = "evaluate")]
+mod postings;
 #[cfg(feature = "evaluate")]
 mod scope;
 #[cfg(feature = "evaluate")]
@@ -56,6 +62,8 @@ mod xpath;
 #[cfg(feature = "evaluate")]
 pub use document::{Builder, Document, Kind, Node};
 pub use error::Error;
+#[cfg(feature = "evaluate")]
+pub use postings::Postings;
 #[cfg(feature = "evaluate")]
 pub use scope::{Limits, Scope};
 #[cfg(feature = "evaluate")]

@@ -13,12 +13,27 @@ const RAW: [&str; 7] = ["script", "style", "xmp", "iframe", "noembed", "noframes
 impl Document {
     /// A node with all that is inside it as HTML, or as XML if the document is none of HTML. Of an attribute or text, its value as it is.
     pub fn markup(&self, node: Node) -> String {
-        let mut out = String::new();
         match self.kind(node) {
-            Kind::Attribute | Kind::Namespace | Kind::Text => out.push_str(self.value(node)),
-            _ => self.write(node, &mut out),
+            Kind::Attribute | Kind::Namespace | Kind::Text => self.value(node).to_owned(),
+            _ => {
+                let mut out = String::new();
+                self.write(node, &mut out);
+                out
+            }
         }
-        out
+    }
+
+    /// Like [`markup`](Self::markup), for callers who want that of many nodes: `buffer` is where it is written, so that each result is allocated only
+    /// once, in its final size.
+    pub fn markup_with(&self, node: Node, buffer: &mut String) -> String {
+        match self.kind(node) {
+            Kind::Attribute | Kind::Namespace | Kind::Text => self.value(node).to_owned(),
+            _ => {
+                buffer.clear();
+                self.write(node, buffer);
+                buffer.as_str().to_owned()
+            }
+        }
     }
 
     /// Writes a node. Documents are nested at most 1,024 deep, but the walk needs no stack for it anyway.
@@ -70,7 +85,7 @@ impl Document {
 
     fn write_start(&self, node: Node, out: &mut String) {
         out.push('<');
-        out.push_str(&self.name(node));
+        self.write_name(node, out);
         for declared in self.declared(node) {
             out.push(' ');
             match (self.kind(declared), self.local_name(declared)) {
@@ -79,7 +94,7 @@ impl Document {
                     out.push_str("xmlns:");
                     out.push_str(prefix);
                 }
-                _ => out.push_str(&self.name(declared)),
+                _ => self.write_name(declared, out),
             }
             out.push_str("=\"");
             escape(self.value(declared), true, out);
@@ -96,20 +111,33 @@ impl Document {
         };
         if self.kind(node) == Kind::Element && !is_left_out {
             out.push_str("</");
-            out.push_str(&self.name(node));
+            self.write_name(node, out);
             out.push('>');
         }
+    }
+
+    fn write_name(&self, node: Node, out: &mut String) {
+        let name = self.name_of(node);
+        if !name.prefix.is_empty() {
+            out.push_str(&name.prefix);
+            out.push(':');
+        }
+        out.push_str(&name.local);
     }
 }
 
 fn escape(text: &str, is_attribute: bool, out: &mut String) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' if is_attribute => out.push_str("&quot;"),
-            _ => out.push(c),
-        }
+    let mut rest = text;
+    let is_special = |byte: &u8| matches!(byte, b'&' | b'<' | b'>') || (is_attribute && *byte == b'"');
+    while let Some(at) = rest.as_bytes().iter().position(is_special) {
+        out.push_str(&rest[..at]);
+        out.push_str(match rest.as_bytes()[at] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            _ => "&quot;",
+        });
+        rest = &rest[at + 1..];
     }
+    out.push_str(rest);
 }

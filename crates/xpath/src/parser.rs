@@ -11,15 +11,20 @@ const MAX_OPERATORS: usize = 256;
 /// The most tokens of an expression.
 const MAX_TOKENS: usize = 10_000;
 
-pub(crate) fn parse(text: &str) -> Result<Expression, Error> {
+/// The expression, and the number of its steps.
+pub(crate) fn parse(text: &str) -> Result<(Expression, usize), Error> {
     let tokens = tokens(text)?;
     if tokens.len() > MAX_TOKENS {
         return Err(Error::at(text, 0, format!("it has more than {MAX_TOKENS} tokens")));
     }
     let mut parser = Parser { text, tokens, next: 0, depth: 0, operators: 0 };
-    let expression = parser.expression()?;
+    let mut expression = parser.expression()?;
     match parser.peek() {
-        None => Ok(expression),
+        None => {
+            let mut steps = 0;
+            number(&mut expression, &mut steps);
+            Ok((expression, steps))
+        }
         Some(_) => Err(parser.error("the expression should end here, or an operator is missing")),
     }
 }
@@ -224,7 +229,7 @@ impl Parser<'_> {
     fn step(&mut self) -> Result<Step, Error> {
         for (sign, axis) in [(".", Axis::Itself), ("..", Axis::Parent)] {
             if self.sign(sign) {
-                return Ok(Step { axis, test: Test::Node, predicates: Vec::new() });
+                return Ok(Step { axis, test: Test::Node, predicates: Vec::new(), counts: false, number: 0 });
             }
         }
         let mut axis = Axis::Child;
@@ -235,7 +240,9 @@ impl Parser<'_> {
             self.next += 1;
         }
         let test = self.test()?;
-        Ok(Step { axis, test, predicates: self.predicates()? })
+        let predicates = self.predicates()?;
+        let counts = predicates.iter().any(counts);
+        Ok(Step { axis, test, predicates, counts, number: 0 })
     }
 
     fn test(&mut self) -> Result<Test, Error> {
@@ -359,22 +366,54 @@ fn single(mut terms: Vec<Expression>, many: impl Fn(Vec<Expression>) -> Expressi
 
 /// The step that `//` stands for.
 fn any_descendant() -> Step {
-    Step { axis: Axis::DescendantOrSelf, test: Test::Node, predicates: Vec::new() }
+    let axis = Axis::DescendantOrSelf;
+    Step { axis, test: Test::Node, predicates: Vec::new(), counts: false, number: 0 }
 }
 
-/// A path, in which `//name` is one step instead of two if that means the same: if no predicate asks for a position among the children of
-/// one parent.
+/// A path, in which `//name` and `//@name` are one step instead of two.
 fn path(start: Start, steps: Vec<Step>) -> Expression {
     let mut short: Vec<Step> = Vec::with_capacity(steps.len());
     for mut step in steps {
-        let is_any = short.last() == Some(&any_descendant());
-        if is_any && step.axis == Axis::Child && !step.predicates.iter().any(counts) {
+        let joined = match (step.axis, step.counts) {
+            (Axis::Child, false) => Some(Axis::Descendant),
+            (Axis::Child, true) => Some(Axis::ChildOfAny),
+            (Axis::Attribute, false) => Some(Axis::AttributeOfAny),
+            _ => None,
+        };
+        if let Some(axis) = joined.filter(|_| short.last() == Some(&any_descendant())) {
             short.pop();
-            step.axis = Axis::Descendant;
+            step.axis = axis;
         }
         short.push(step);
     }
     Expression::Path(start, short)
+}
+
+/// Numbers the steps of an expression, those of predicates and arguments included.
+fn number(expression: &mut Expression, next: &mut usize) {
+    match expression {
+        Expression::Or(inner)
+        | Expression::And(inner)
+        | Expression::Union(inner)
+        | Expression::Call(_, _, inner) => inner.iter_mut().for_each(|inner| number(inner, next)),
+        Expression::Compare(_, left, right) | Expression::Arithmetic(_, left, right) => {
+            number(left, next);
+            number(right, next);
+        }
+        Expression::Negate(inner) => number(inner, next),
+        Expression::Path(start, steps) => {
+            if let Start::Filtered(inner, predicates) = start {
+                number(inner, next);
+                predicates.iter_mut().for_each(|inner| number(inner, next));
+            }
+            for step in steps {
+                step.number = *next;
+                *next += 1;
+                step.predicates.iter_mut().for_each(|inner| number(inner, next));
+            }
+        }
+        Expression::Literal(_) | Expression::Number(_) | Expression::Variable(_) => {}
+    }
 }
 
 /// Whether a predicate may depend on positions: it may be a number, or asks for one.

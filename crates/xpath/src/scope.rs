@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::value::Value;
 
-/// The prefixes, variables and limits of an evaluation. The prefixes `re` and `set` of EXSLT are there from the start.
+/// The prefixes, variables and limits of an evaluation. The prefixes `re` and `set` of EXSLT are there from the start; any other that is bound to the
+/// same URI means the same functions.
 #[derive(Clone, Debug)]
 pub struct Scope {
     prefixes: HashMap<String, String>,

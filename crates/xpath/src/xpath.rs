@@ -9,6 +9,8 @@ use crate::parser;
 pub struct XPath {
     pub(crate) text: String,
     pub(crate) expression: Expression,
+    /// The number of steps of all its paths.
+    pub(crate) steps: usize,
 }
 
 impl XPath {
@@ -17,7 +19,8 @@ impl XPath {
     /// # Errors
     /// It is no XPath 1.0, names a function that does not exist, or is nested more than 64 deep. The message gives the place.
     pub fn new(expression: &str) -> Result<Self, Error> {
-        Ok(Self { text: expression.to_owned(), expression: parser::parse(expression)? })
+        let (parsed, steps) = parser::parse(expression)?;
+        Ok(Self { text: expression.to_owned(), expression: parsed, steps })
     }
 
     /// The expression as it was written.

@@ -109,3 +109,21 @@ fn variables_have_all_types() {
     assert_eq!(found("count(//a[@n = $t])").number(&document), 1.0);
     assert_eq!(found("count(//a[$yes])").number(&document), 2.0);
 }
+
+#[test]
+fn functions_of_exslt_are_those_of_their_namespaces_whatever_the_prefix() {
+    let document = Document::read_xml("<r><a>1</a><a>x</a></r>").unwrap();
+    let scope = Scope::new()
+        .prefix("regexp", "http://exslt.org/regular-expressions")
+        .prefix("s", "http://exslt.org/sets")
+        .prefix("set", "urn:mine");
+    let found = |path: &str| XPath::new(path).unwrap().evaluate(&document, document.root(), &scope);
+    for path in [r"//a[regexp:test(., '\d')]", r"//a[re:test(., '\d')]", "s:difference(//a, //a[2])"] {
+        assert_eq!(found(path).unwrap().strings(&document), ["1"], "{path}");
+    }
+    let told = found("set:distinct(//a)").unwrap_err().to_string();
+    assert!(told.contains("there is no function \"distinct\" in urn:mine"), "{told}");
+    let told = found("no:distinct(//a)").unwrap_err().to_string();
+    assert!(told.contains("the prefix \"no\" is not given"), "{told}");
+    assert!(XPath::new("re:nothing(//a)").unwrap_err().to_string().contains("no function \"re:nothing\""));
+}

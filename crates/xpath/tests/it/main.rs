@@ -3,3 +3,4 @@
 mod documents;
 mod expressions;
 mod hostile;
+mod index;
