@@ -29,6 +29,7 @@ mod json;
 mod link_extractor;
 mod linked_data;
 mod node;
+mod outline;
 mod selector;
 mod tree;
 mod xpath;
@@ -424,7 +425,7 @@ impl Page {
     /// The selector is not valid, or needs more than 50 million steps on this page: nodes that are looked at, and 16 bytes of texts and attributes
     /// that are compared.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'_>>> {
-        Ok(element::select(self, self.tree().html.root_element(), css)?.collect())
+        Ok(element::select(self, self.tree().outermost(), css)?.collect())
     }
 
     /// Values by a CSS selector with Scrapy's `::text` and `::attr(name)`: `page.css("h1::text")?.get()`. An element without
@@ -436,7 +437,7 @@ impl Page {
     /// # Errors
     /// The selector is not valid, or needs more than 50 million steps on this page; or the values take more than 64 MiB.
     pub fn css(&self, css: &str) -> Result<Selection> {
-        element::values(self.tree().html.root_element(), css)
+        element::values(self.tree(), self.tree().outermost(), css)
     }
 
     /// Requests for the links of the elements that a CSS selector matches, or of the values that it gives: `page.follow_all("a.next")`,
@@ -446,9 +447,9 @@ impl Page {
     /// # Errors
     /// As for [`select`](Self::select).
     pub fn follow_all(&self, css: &str) -> Result<Vec<Request>> {
-        let found = selector::Selector::of(css)?.find(self.tree().html.root_element())?.into_iter();
+        let found = selector::Selector::of(css)?.find(self.tree(), self.tree().outermost())?.into_iter();
         let addresses = found.filter_map(|found| match found {
-            selector::Found::Element(element) => element.attr("href").or_else(|| element.attr("src")),
+            selector::Found::Element(element, _) => element.attr("href").or_else(|| element.attr("src")),
             selector::Found::Value(value) => Some(value),
         });
         Ok(addresses.filter_map(|address| self.join(address.trim())).map(Request::get).collect())

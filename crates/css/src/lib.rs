@@ -27,4 +27,4 @@ mod selector;
 
 pub use dialect::{Dialect, Name, PseudoClass, PseudoElement};
 pub use error::Error;
-pub use selector::{Branch, Selector, Take};
+pub use selector::{Branch, Key, Selector, Take};

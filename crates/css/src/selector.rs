@@ -30,8 +30,49 @@ pub struct Branch {
     /// superfluous.
     offset: usize,
     is_deep: bool,
-    /// The name that a matching element has, in small letters and as it was written.
-    names: Option<[Name; 2]>,
+    key: Key,
+    /// Whether each element with the key matches.
+    is_key: bool,
+}
+
+/// What the elements that a selector matches have in common, so that a tree can list them: the most telling part of what follows the last
+/// combinator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Nothing that can be listed.
+    Any,
+    /// An id.
+    Id,
+    /// This class.
+    Class(Name),
+    /// This local name.
+    Name(Name),
+    /// This attribute, which has no namespace.
+    Attribute(Name),
+}
+
+impl Key {
+    /// The key of a part, and whether an element with the key always has the part; the greatest is the most telling one.
+    fn of(part: &Component<Dialect>) -> (u8, Self, bool) {
+        match part {
+            Component::ID(_) => (4, Self::Id, false),
+            Component::Class(class) => (3, Self::Class(class.clone()), true),
+            // Names in capitals mean other elements in HTML than in SVG.
+            Component::LocalName(name) if name.name == name.lower_name => {
+                (2, Self::Name(name.name.clone()), true)
+            }
+            Component::AttributeInNoNamespaceExists { local_name, local_name_lower }
+                if local_name == local_name_lower =>
+            {
+                (1, Self::Attribute(local_name.clone()), true)
+            }
+            Component::AttributeInNoNamespace { local_name, .. } => {
+                (1, Self::Attribute(local_name.clone()), false)
+            }
+            Component::ExplicitUniversalType | Component::ExplicitAnyNamespace => (0, Self::Any, true),
+            _ => (0, Self::Any, false),
+        }
+    }
 }
 
 /// What a selector takes from an element that it matches.
@@ -84,22 +125,24 @@ impl Selector {
 impl Branch {
     fn of(selector: &parser::Selector<Dialect>) -> Self {
         let components: Vec<_> = selector.iter_raw_match_order().collect();
-        let names = |from: usize| {
-            let mut own =
-                components[from..].iter().take_while(|part| !matches!(part, Component::Combinator(_)));
-            own.find_map(|part| match part {
-                Component::LocalName(name) => Some([name.lower_name.clone(), name.name.clone()]),
-                _ => None,
-            })
+        let keyed = |from: usize| {
+            let is_inside = |part: &&&Component<Dialect>| !matches!(part, Component::Combinator(_));
+            let own = &components[from..];
+            let count = own.iter().take_while(is_inside).count();
+            let keys = own[..count].iter().map(|part| Key::of(part));
+            let (_, key, is_key) = keys.max_by_key(|(rank, ..)| *rank).unwrap_or((0, Key::Any, true));
+            // With another part, or something to the left of the last combinator, the key alone does not decide.
+            (key, is_key && count <= 1 && count == own.len())
         };
         let Some(pseudo) = selector.pseudo_element() else {
-            let names = names(0);
+            let (key, is_key) = keyed(0);
             return Self {
                 selector: selector.clone(),
                 take: Take::Element,
                 offset: 0,
                 is_deep: false,
-                names,
+                key,
+                is_key,
             };
         };
         // From the right: the pseudo-element, the combinator that binds it, and what it belongs to.
@@ -112,8 +155,8 @@ impl Branch {
         if is_deep {
             offset = any + 1;
         }
-        let names = names(offset);
-        Self { selector: selector.clone(), take: pseudo.0.clone(), offset, is_deep, names }
+        let (key, is_key) = keyed(offset);
+        Self { selector: selector.clone(), take: pseudo.0.clone(), offset, is_deep, key, is_key }
     }
 
     /// What the selector takes from an element that it matches.
@@ -126,18 +169,18 @@ impl Branch {
         self.is_deep
     }
 
-    /// Whether the selector matches an element, its pseudo-element aside.
+    /// What all elements that the selector matches have; to list them saves a look at the others.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Whether the selector matches an element that has its [`key`](Self::key), its pseudo-element aside.
     pub fn matches<E: Element<Impl = Dialect>>(
         &self,
         element: &E,
         context: &mut MatchingContext<'_, Dialect>,
     ) -> bool {
-        self.may_match(element) && matches_selector(&self.selector, self.offset, None, element, context)
-    }
-
-    /// Whether the name of an element is no reason why it does not match: most elements are passed over by it.
-    fn may_match<E: Element<Impl = Dialect>>(&self, element: &E) -> bool {
-        self.names.as_ref().is_none_or(|names| names.iter().any(|name| element.has_local_name(name.as_str())))
+        self.is_key || matches_selector(&self.selector, self.offset, None, element, context)
     }
 }
 

@@ -6,7 +6,8 @@ use scraper::ElementRef;
 use url::Url;
 
 use super::Page;
-use super::selector::{Found, Selector};
+use super::selector::{Amount, Found, Place, Selector};
+use super::tree::Tree;
 use super::xpath::PageNode;
 use crate::error::{Error, Result};
 
@@ -15,24 +16,26 @@ use crate::error::{Error, Result};
 pub struct Element<'a> {
     page: &'a Page,
     node: ElementRef<'a>,
+    place: Place,
 }
 
 impl<'a> Element<'a> {
-    pub(super) fn at(page: &'a Page, node: ElementRef<'a>) -> Self {
-        Self { page, node }
+    pub(super) fn at(page: &'a Page, node: ElementRef<'a>, place: Place) -> Self {
+        Self { page, node, place }
     }
 
     /// The root of the tree of HTML.
     pub(super) fn root(page: &'a Page) -> Self {
-        Self { page, node: page.tree().html.root_element() }
+        let tree = page.tree();
+        Self { page, node: tree.html.root_element(), place: tree.outermost() }
     }
 
     pub(super) fn page(&self) -> &'a Page {
         self.page
     }
 
-    pub(super) fn node(&self) -> ElementRef<'a> {
-        self.node
+    pub(super) fn place(&self) -> Place {
+        self.place
     }
 
     /// All text inside the element, as in the document.
@@ -81,8 +84,8 @@ impl<'a> Element<'a> {
     /// # Errors
     /// The selector is not valid, or needs more than 50 million steps.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'a>>> {
-        let inside = select(self.page, self.node, css)?;
-        Ok(inside.filter(|found| found.node != self.node).collect())
+        let inside = select(self.page, self.place, css)?;
+        Ok(inside.filter(|found| found.place != self.place).collect())
     }
 
     /// The text of the first matching element inside this one.
@@ -90,7 +93,17 @@ impl<'a> Element<'a> {
     /// # Errors
     /// The selector is not valid or needs more than 50 million steps, or no element matches; the error names the selector and the page.
     pub fn text_of(&self, css: &str) -> Result<String> {
-        match self.select(css)?.first() {
+        let tree = self.page.tree();
+        let (found, _) = Selector::of_elements(css)?.find_counted(tree, self.place, Amount::First)?;
+        let inside = match found.first() {
+            Some(Found::Element(node, place)) if *place != self.place => {
+                Some(Element::at(self.page, *node, *place))
+            }
+            // The first is this element itself.
+            Some(_) => self.select(css)?.into_iter().next(),
+            None => None,
+        };
+        match inside {
             Some(found) => Ok(found.text()),
             None => Err(Error::msg(format!(
                 "nothing matches \"{css}\" in <{}> of {}",
@@ -106,7 +119,7 @@ impl<'a> Element<'a> {
     /// # Errors
     /// The selector is not valid, or needs more than 50 million steps.
     pub fn css(&self, css: &str) -> Result<Selection> {
-        values(self.node, css)
+        values(self.page.tree(), self.place, css)
     }
 
     /// Values by an XPath expression from this element, as in [`Page::xpath`]: `.//a/@href` is inside it, `//a` anywhere on the page.
@@ -126,16 +139,17 @@ impl<'a> Element<'a> {
     }
 
     pub(super) fn as_node(&self) -> Result<PageNode<'a>> {
-        let (nodes, html) = (self.page.html_nodes()?, &self.page.tree().html);
+        let nodes = self.page.html_nodes()?;
         let node = nodes
-            .place(html, self.node)
+            .node(self.page.tree().outline(), self.place)
             .ok_or_else(|| Error::msg("the element is not in the tree of its page"))?;
         Ok(PageNode::at(self.page, &nodes.document, node))
     }
 
     /// The element as HTML.
     pub fn html(&self) -> String {
-        self.node.html()
+        let tree = self.page.tree();
+        tree.outline().markup(&tree.html, self.place, &mut String::new())
     }
 }
 
@@ -158,7 +172,8 @@ impl Selection {
     /// # Errors
     /// They take more than 64 MiB.
     pub(super) fn of(values: impl IntoIterator<Item = String>) -> Result<Self> {
-        let (mut all, mut bytes) = (Vec::new(), 0);
+        let values = values.into_iter();
+        let (mut all, mut bytes) = (Vec::with_capacity(values.size_hint().0), 0);
         for value in values {
             bytes += value.len();
             if bytes > MAX_VALUES {
@@ -214,21 +229,21 @@ impl Selection {
 /// The elements that a selector matches within an element, which may match itself.
 pub(super) fn select<'a>(
     page: &'a Page,
-    scope: ElementRef<'a>,
+    scope: Place,
     css: &str,
 ) -> Result<impl Iterator<Item = Element<'a>> + use<'a>> {
-    let found = Selector::of_elements(css)?.find(scope)?.into_iter();
+    let found = Selector::of_elements(css)?.find(page.tree(), scope)?.into_iter();
     Ok(found.filter_map(move |found| match found {
-        Found::Element(node) => Some(Element { page, node }),
+        Found::Element(node, place) => Some(Element { page, node, place }),
         Found::Value(_) => None,
     }))
 }
 
 /// The values that a selector matches within an element, which may match itself.
-pub(super) fn values(scope: ElementRef<'_>, css: &str) -> Result<Selection> {
-    let found = Selector::of(css)?.find(scope)?.into_iter();
-    Selection::of(found.map(|found| match found {
-        Found::Element(node) => node.html(),
+pub(super) fn values(tree: &Tree, scope: Place, css: &str) -> Result<Selection> {
+    let (found, mut buffer) = (Selector::of(css)?.find(tree, scope)?, String::new());
+    Selection::of(found.into_iter().map(|found| match found {
+        Found::Element(_, place) => tree.outline().markup(&tree.html, place, &mut buffer),
         Found::Value(value) => value.to_owned(),
     }))
 }

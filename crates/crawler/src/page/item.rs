@@ -83,7 +83,7 @@ impl Page {
     /// # Errors
     /// The selector is not valid.
     pub fn try_items<T: Item>(&self, css: &str) -> Result<Vec<Result<T>>> {
-        let elements = element::select(self, self.tree().html.root_element(), css)?;
+        let elements = element::select(self, self.tree().outermost(), css)?;
         Ok(self.read_all(elements.map(Place::Element).collect(), css))
     }
 

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use huntsman_css::{Branch, Dialect, Take};
+use foldhash::fast::RandomState;
+use huntsman_css::{Branch, Dialect, Key, Name, Take};
 use scraper::ElementRef;
 use selectors::Element as _;
 use selectors::context::{
@@ -13,6 +14,7 @@ use selectors::context::{
 
 use super::budget::Budget;
 use super::node::Node;
+use super::tree::Tree;
 use crate::error::{Error, Result};
 
 /// Compiled selectors kept per thread.
@@ -25,10 +27,21 @@ pub(super) struct Selector {
     list: huntsman_css::Selector,
 }
 
+/// The place of an element in the outline of its tree.
+pub(super) type Place = u32;
+
+/// How many results are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amount {
+    All,
+    /// The first in document order; others may be given after it.
+    First,
+}
+
 /// A result of a selector.
 #[derive(Clone, Copy)]
 pub(super) enum Found<'a> {
-    Element(ElementRef<'a>),
+    Element(ElementRef<'a>, Place),
     /// A text, or the value of an attribute.
     Value(&'a str),
 }
@@ -40,7 +53,7 @@ impl Selector {
     /// The selector is not valid; the error gives the position.
     pub(super) fn of(css: &str) -> Result<Rc<Self>> {
         thread_local! {
-            static CACHE: RefCell<HashMap<String, Rc<Selector>>> = RefCell::default();
+            static CACHE: RefCell<HashMap<String, Rc<Selector>, RandomState>> = RefCell::default();
         }
         CACHE.with_borrow_mut(|cache| {
             if let Some(selector) = cache.get(css) {
@@ -74,20 +87,31 @@ impl Selector {
     ///
     /// # Errors
     /// Matching takes more than 50 million steps.
-    pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Result<Vec<Found<'a>>> {
-        self.find_within(scope, &Budget::default())
+    pub(super) fn find<'a>(&self, tree: &'a Tree, scope: Place) -> Result<Vec<Found<'a>>> {
+        self.find_within(tree, (scope, Amount::All), &Budget::default())
     }
 
-    /// Like [`find`](Self::find), with the number of steps that were taken.
+    /// Like [`find`](Self::find), for as many results as are wanted, with the number of steps that were taken.
     ///
     /// # Errors
     /// As [`find`](Self::find).
-    pub(super) fn find_counted<'a>(&self, scope: ElementRef<'a>) -> Result<(Vec<Found<'a>>, u64)> {
+    pub(super) fn find_counted<'a>(
+        &self,
+        tree: &'a Tree,
+        scope: Place,
+        amount: Amount,
+    ) -> Result<(Vec<Found<'a>>, u64)> {
         let budget = Budget::default();
-        Ok((self.find_within(scope, &budget)?, budget.used()))
+        Ok((self.find_within(tree, (scope, amount), &budget)?, budget.used()))
     }
 
-    fn find_within<'a>(&self, scope: ElementRef<'a>, budget: &Budget) -> Result<Vec<Found<'a>>> {
+    fn find_within<'a>(
+        &self,
+        tree: &'a Tree,
+        (scope, amount): (Place, Amount),
+        budget: &Budget,
+    ) -> Result<Vec<Found<'a>>> {
+        let Some(outermost) = tree.element(scope) else { return Ok(Vec::new()) };
         let mut caches = SelectorCaches::default();
         let mut context = MatchingContext::new(
             MatchingMode::Normal,
@@ -97,80 +121,112 @@ impl Selector {
             NeedsSelectorFlags::No,
             MatchingForInvalidation::No,
         );
-        context.scope_element = Some(Node::new(scope, scope, budget).opaque());
+        context.scope_element = Some(Node::new(outermost, outermost, budget).opaque());
         let branches = self.list.branches();
-        let mut found = Vec::new();
+        // What another branch finds may come before.
+        let amount = if branches.len() == 1 { amount } else { Amount::All };
+        let mut search = Search { tree, scope, outermost, amount, budget, context, found: Vec::new() };
         for branch in branches {
-            collect(branch, (scope, budget), &mut context, &mut found);
+            search.collect(branch);
         }
+        let mut found = search.found;
         if budget.is_used_up() {
             let (css, steps) = (self.css.escape_debug(), budget.all());
             return Err(Error::msg(format!(
                 "CSS selector \"{css}\": this page needs more than the {steps} steps that are allowed; select in parts of the page, or with fewer combinators"
             )));
         }
-        if branches.len() > 1 {
-            found.sort_by_key(|(place, _)| *place);
-            found.dedup_by_key(|(place, _)| *place);
+        // The texts right inside elements that are nested are not found in their order.
+        if !found.is_sorted_by(|(one, _), (other, _)| one < other) {
+            found.sort_unstable_by_key(|(order, _)| *order);
+            found.dedup_by_key(|(order, _)| *order);
         }
         Ok(found.into_iter().map(|(_, found)| found).collect())
     }
 }
 
-/// A position in the document: the index of a node within the scope, and the index of one of its attributes.
-type DocumentOrder = (usize, usize);
+/// A position in the document: a place, and the index of an attribute.
+type DocumentOrder = (Place, usize);
 
-/// Adds what a branch takes within an element.
-fn collect<'a>(
-    branch: &Branch,
-    (scope, budget): (ElementRef<'a>, &Budget),
-    context: &mut MatchingContext<'_, Dialect>,
-    found: &mut Vec<(DocumentOrder, Found<'a>)>,
-) {
-    let needs_parent = branch.is_deep() || *branch.take() == Take::Text;
-    // The open elements, and whether each of them is selected.
-    let mut open = Vec::new();
-    // `descendants` was half of the time of a query: it also stops at the end of each element.
-    let (mut next, mut number) = (Some(*scope), 0);
-    while let Some(node) = next {
-        if !budget.step() {
-            return;
-        }
-        if needs_parent && number > 0 {
-            let parent = node.parent().map(|parent| parent.id());
-            while open.last().is_some_and(|(id, _)| Some(*id) != parent) {
-                open.pop();
+/// A search in the tree below an element.
+struct Search<'a, 'b> {
+    tree: &'a Tree,
+    scope: Place,
+    outermost: ElementRef<'a>,
+    amount: Amount,
+    /// Each node that is looked at costs a step.
+    budget: &'b Budget,
+    context: MatchingContext<'b, Dialect>,
+    found: Vec<(DocumentOrder, Found<'a>)>,
+}
+
+impl<'a> Search<'a, '_> {
+    /// Adds what a branch takes.
+    fn collect(&mut self, branch: &Branch) {
+        let outline = self.tree.outline();
+        let range = outline.range(self.scope);
+        let key = match (branch.key(), branch.take()) {
+            // Elements without the attribute need not be matched.
+            (Key::Any, Take::Attr(name)) if !branch.is_deep() => &Key::Attribute(Name::from(name.as_str())),
+            (key, _) => key,
+        };
+        // The place after the last element whose descendants were all taken.
+        let mut covered = 0;
+        for place in outline.candidates(&self.tree.html, key, range).iter().copied() {
+            if !self.budget.step() {
+                return;
             }
-        }
-        let of_parent = open.last().is_some_and(|(_, taken)| *taken);
-        if let Some(element) = ElementRef::wrap(node) {
-            let taken = (branch.is_deep() && of_parent)
-                || branch.matches(&Node::new(element, scope, budget), context);
-            if needs_parent {
-                open.push((node.id(), taken));
+            if place < covered {
+                continue;
             }
-            match branch.take() {
-                Take::Element if taken => found.push(((number, 0), Found::Element(element))),
-                Take::Attr(wanted) if taken => {
-                    // `xlink:href` is not `href`.
-                    let mut attributes = element.value().attrs.iter().enumerate();
-                    let found_at =
-                        attributes.find(|(_, (name, _))| name.ns.is_empty() && *name.local == **wanted);
-                    if let Some((at, (_, value))) = found_at {
-                        found.push(((number, at + 1), Found::Value(value)));
+            // What this element and those after it give comes later.
+            if self.amount == Amount::First && self.found.iter().any(|((found, _), _)| *found < place) {
+                return;
+            }
+            let Some(element) = self.tree.element(place) else { continue };
+            if !branch.matches(&Node::new(element, self.outermost, self.budget), &mut self.context) {
+                continue;
+            }
+            if branch.is_deep() {
+                covered = outline.end(place);
+            }
+            match (branch.take(), branch.is_deep()) {
+                (Take::Element, _) => self.found.push(((place, 0), Found::Element(element, place))),
+                (Take::Attr(name), false) => self.take_attribute(place, element, name),
+                (Take::Attr(name), true) => {
+                    let range = outline.range(place);
+                    for inside in outline.with_attribute(&self.tree.html, name, range).iter().copied() {
+                        if !self.budget.step() {
+                            return;
+                        }
+                        if let Some(element) = self.tree.element(inside) {
+                            self.take_attribute(inside, element, name);
+                        }
                     }
                 }
-                _ => {}
+                (Take::Text, false) => outline.children(place).for_each(|child| self.take_text(child)),
+                (Take::Text, true) => {
+                    let texts = outline.texts(outline.range(place)).iter();
+                    texts.for_each(|text| self.take_text(*text));
+                }
             }
-        } else if let (Take::Text, true, Some(text)) = (branch.take(), of_parent, node.value().as_text()) {
-            found.push(((number, 0), Found::Value(text)));
         }
-        number += 1;
-        next = node.first_child();
-        let mut ended = Some(node);
-        while let Some(last) = ended.filter(|last| next.is_none() && *last != *scope) {
-            next = last.next_sibling();
-            ended = last.parent();
+    }
+
+    fn take_attribute(&mut self, place: Place, element: ElementRef<'a>, wanted: &str) {
+        // `xlink:href` is not `href`.
+        let mut attributes = element.value().attrs.iter().enumerate();
+        let found = attributes.find(|(_, (name, _))| name.ns.is_empty() && *name.local == *wanted);
+        if let Some((at, (_, value))) = found {
+            self.found.push(((place, at + 1), Found::Value(value)));
+        }
+    }
+
+    /// Takes a node if it is a text.
+    fn take_text(&mut self, place: Place) {
+        let node = self.tree.outline().node(&self.tree.html, place);
+        if let Some(text) = node.filter(|_| self.budget.step()).and_then(|node| node.as_text()) {
+            self.found.push(((place, 0), Found::Value(text)));
         }
     }
 }
@@ -261,7 +317,7 @@ mod tests {
     /// The steps that a selector takes on a page.
     fn steps(page: &Page, css: &str, most: u64) -> Result<u64> {
         let budget = Budget::of(most);
-        Selector::of(css)?.find_within(page.tree().html.root_element(), &budget)?;
+        Selector::of(css)?.find_within(page.tree(), (page.tree().outermost(), Amount::All), &budget)?;
         Ok(budget.used())
     }
 

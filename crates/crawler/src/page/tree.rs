@@ -4,11 +4,16 @@
 //! following blocks; a page of a few kilobytes can cause millions of nodes. And it compares each attribute of a tag with all before it. A pass of the
 //! tokenizer estimates all that first, and the document is cut where a limit is exceeded.
 
+use std::cell::OnceCell;
+
 use html5ever::driver::{ParseOpts, parse_document};
 use html5ever::tendril::TendrilSink;
 use html5ever::tree_builder::TreeBuilderOpts;
 use huntsman_html::{Attributes, Name, Sink, Span, State, TextKind, tokenize};
-use scraper::{Html, HtmlTreeSink};
+use scraper::{ElementRef, Html, HtmlTreeSink};
+
+use super::outline::Outline;
+use super::selector::Place;
 
 /// Deepest nesting; browsers flatten deeper nesting, too.
 const MAX_DEPTH: usize = 512;
@@ -20,6 +25,7 @@ const MAX_COMPARED: u64 = 100_000_000;
 pub(super) struct Tree {
     pub(super) html: Html,
     pub(super) truncated: bool,
+    outline: OnceCell<Outline>,
 }
 
 impl Tree {
@@ -33,7 +39,21 @@ impl Tree {
         let parser = parse_document(HtmlTreeSink::new(Html::new_document()), options);
         let mut html = parser.one(&document[..end.unwrap_or(document.len())]);
         open_templates(&mut html);
-        Self { html, truncated: end.is_some() }
+        Self { html, truncated: end.is_some(), outline: OnceCell::new() }
+    }
+
+    /// The nodes in document order, listed at the first call.
+    pub(super) fn outline(&self) -> &Outline {
+        self.outline.get_or_init(|| Outline::of(&self.html))
+    }
+
+    pub(super) fn element(&self, place: Place) -> Option<ElementRef<'_>> {
+        self.outline().element(&self.html, place)
+    }
+
+    /// The place of the outermost element.
+    pub(super) fn outermost(&self) -> Place {
+        self.outline().elements().first().copied().unwrap_or_default()
     }
 }
 

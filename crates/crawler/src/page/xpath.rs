@@ -4,30 +4,30 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-use html5ever::tree_builder::TreeSink;
+use foldhash::fast::RandomState;
 use huntsman_xpath::{Builder, Document, Kind, Node, Scope, Value, XPath};
-use scraper::{ElementRef, Html, HtmlTreeSink};
+use scraper::Html;
 use url::Url;
 
 use super::Page;
 use super::element::{Element, Selection};
+use super::outline::Outline;
+use super::selector::Place;
 use crate::error::{Error, Result};
 
 /// Compiled expressions kept per thread.
 const MAX_EXPRESSIONS: usize = 512;
+/// The scope of expressions whose callers give none. To make one costs as much as a simple expression.
+static DEFAULT_SCOPE: LazyLock<Scope> = LazyLock::new(Scope::default);
 
 /// The nodes of a page as XPath sees them.
 pub(super) struct Nodes {
     pub(super) document: Document,
-    /// By the address of an element of the HTML tree, its node.
-    places: OnceCell<HashMap<usize, Node>>,
-    /// By a node, the element of the HTML tree.
-    ids: OnceCell<HashMap<Node, ElementId>>,
+    /// All elements. The tree of HTML has the same ones in the same order.
+    elements: OnceCell<Vec<Node>>,
 }
-
-/// The type of ids of nodes in the HTML tree, which the crate `scraper` does not export.
-type ElementId = <HtmlTreeSink as TreeSink>::Handle;
 
 impl Nodes {
     /// Copies an HTML tree. Elements and attributes have no namespaces, as in lxml's trees of HTML.
@@ -61,32 +61,26 @@ impl Nodes {
     }
 
     fn of(document: Document) -> Self {
-        Self { document, places: OnceCell::new(), ids: OnceCell::new() }
+        Self { document, elements: OnceCell::new() }
     }
 
-    /// The node of an element of the HTML tree.
-    pub(super) fn place(&self, html: &Html, element: ElementRef<'_>) -> Option<Node> {
-        let address = |element: &scraper::node::Element| std::ptr::from_ref(element).addr();
-        let places = self.places.get_or_init(|| {
-            // Both trees have the same elements in the same order.
-            let elements = html.tree.root().descendants().filter_map(|node| node.value().as_element());
-            elements.map(address).zip(self.elements()).collect()
-        });
-        places.get(&address(element.value())).copied()
+    /// The node of the element of the HTML tree at a place.
+    pub(super) fn node(&self, outline: &Outline, place: Place) -> Option<Node> {
+        let number = outline.elements().binary_search(&place).ok()?;
+        self.elements().get(number).copied()
     }
 
-    /// The element of the HTML tree of a node.
-    fn element<'a>(&self, html: &'a Html, node: Node) -> Option<ElementRef<'a>> {
-        let ids = self.ids.get_or_init(|| {
-            let elements = html.tree.root().descendants().filter(|node| node.value().is_element());
-            self.elements().zip(elements.map(|element| element.id())).collect()
-        });
-        ElementRef::wrap(html.tree.get(*ids.get(&node)?)?)
+    /// The place of the element of the HTML tree that a node is.
+    fn place(&self, outline: &Outline, node: Node) -> Option<Place> {
+        let number = self.elements().binary_search(&node).ok()?;
+        outline.elements().get(number).copied()
     }
 
-    fn elements(&self) -> impl Iterator<Item = Node> + '_ {
-        let inside = self.document.descendants(self.document.root());
-        inside.filter(|node| self.document.kind(*node) == Kind::Element)
+    fn elements(&self) -> &[Node] {
+        self.elements.get_or_init(|| {
+            let inside = self.document.descendants(self.document.root());
+            inside.filter(|node| self.document.kind(*node) == Kind::Element).collect()
+        })
     }
 }
 
@@ -120,7 +114,7 @@ fn open(builder: &mut Builder, node: &scraper::Node) -> Result<bool, huntsman_xp
 /// A compiled expression, from the thread's cache.
 fn compiled(path: &str) -> Result<Rc<XPath>> {
     thread_local! {
-        static CACHE: RefCell<HashMap<String, Rc<XPath>>> = RefCell::default();
+        static CACHE: RefCell<HashMap<String, Rc<XPath>, RandomState>> = RefCell::default();
     }
     CACHE.with_borrow_mut(|cache| {
         if let Some(expression) = cache.get(path) {
@@ -174,7 +168,7 @@ impl<'a> PageNode<'a> {
     fn in_scope<T>(&self, call: impl FnOnce(&Scope) -> T) -> T {
         match self.scope {
             Some(scope) => call(scope),
-            None => call(&Scope::default()),
+            None => call(&DEFAULT_SCOPE),
         }
     }
 
@@ -205,7 +199,9 @@ impl<'a> PageNode<'a> {
         }
         // A document of HTML stands on the page's tree.
         let nodes = self.page.html_nodes().ok()?;
-        Some(Element::at(self.page, nodes.element(&self.page.tree().html, self.node)?))
+        let tree = self.page.tree();
+        let place = nodes.place(tree.outline(), self.node)?;
+        Some(Element::at(self.page, tree.element(place)?, place))
     }
 
     /// A result of an expression as a string.
@@ -299,7 +295,10 @@ impl<'a> PageNode<'a> {
     /// As for `xpath`; or a prefix or variable is not in the scope.
     pub fn xpath_with(&self, path: &str, scope: &Scope) -> Result<Selection> {
         match self.evaluate(path, scope)? {
-            Value::Nodes(nodes) => Selection::of(nodes.into_iter().map(|node| self.document.markup(node))),
+            Value::Nodes(nodes) => {
+                let mut buffer = String::new();
+                Selection::of(nodes.into_iter().map(|node| self.document.markup_with(node, &mut buffer)))
+            }
             other => Selection::of([other.string(self.document)]),
         }
     }

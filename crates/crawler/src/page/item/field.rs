@@ -9,6 +9,7 @@ use regex::Regex;
 use super::found::{Form, FoundValue, ItemValue, shown};
 use super::part::PagePart;
 use crate::error::{Error, Result};
+use crate::page::selector::Amount;
 
 /// A field of an item. The code of `#[derive(Item)]` has one as a static, so that regular expressions are compiled once.
 #[derive(Debug)]
@@ -79,10 +80,10 @@ impl Field {
     /// # Errors
     /// There is none, or it cannot be converted.
     pub fn one<T>(&self, part: &PagePart<'_>, convert: impl Convert<T>) -> Result<T> {
-        self.read(part, |found| match first(&found, convert)? {
+        match self.optional(part, convert)? {
             Some(value) => Ok(value),
-            None => Err(self.nothing(part)),
-        })
+            None => Err(self.nothing(part).context(self.name)),
+        }
     }
 
     /// The first value, if there is one.
@@ -90,7 +91,20 @@ impl Field {
     /// # Errors
     /// It cannot be converted.
     pub fn optional<T>(&self, part: &PagePart<'_>, convert: impl Convert<T>) -> Result<Option<T>> {
-        self.read(part, |found| first(&found, convert))
+        self.named(|| {
+            // Most fields have one value, and most parts have it in the first place where it can be.
+            if let (Query::Css(css), None) = (self.query, self.join) {
+                let selected = part.find_css(css, Amount::First)?;
+                if selected.is_empty() {
+                    return Ok(None);
+                }
+                let value = first(&self.formed(selected)?, &convert)?;
+                if value.is_some() {
+                    return Ok(value);
+                }
+            }
+            first(&self.formed(self.select(part)?)?, &convert)
+        })
     }
 
     /// All values.
@@ -125,18 +139,23 @@ impl Field {
         self.read(part, |found| Ok(!found.is_empty()))
     }
 
-    /// Hands what was found over, and adds the name of the field to errors.
+    /// Adds the name of the field to errors.
+    fn named<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        work().map_err(|error| error.context(self.name))
+    }
+
+    /// Hands all that was found over.
     fn read<'a, T>(
         &self,
         part: &PagePart<'a>,
         then: impl FnOnce(Vec<FoundValue<'a>>) -> Result<T>,
     ) -> Result<T> {
-        self.found(part).and_then(then).map_err(|error| error.context(self.name))
+        self.named(|| then(self.formed(self.select(part)?)?))
     }
 
     fn select<'a>(&self, part: &PagePart<'a>) -> Result<Vec<FoundValue<'a>>> {
         match self.query {
-            Query::Css(css) => part.find_css(css),
+            Query::Css(css) => part.find_css(css, Amount::All),
             Query::Json(path) => part.find_json(path),
             Query::XPath(path, prefixes) => {
                 part.find_xpath(path, self.scope.get_or_init(|| scope_of(prefixes)))
@@ -145,8 +164,8 @@ impl Field {
         }
     }
 
-    fn found<'a>(&self, part: &PagePart<'a>) -> Result<Vec<FoundValue<'a>>> {
-        let mut found = self.select(part)?;
+    /// What was selected, in the form of the field.
+    fn formed<'a>(&self, mut found: Vec<FoundValue<'a>>) -> Result<Vec<FoundValue<'a>>> {
         if self.form != Form::Normal {
             found = found.into_iter().map(|value| value.in_form(self.form)).collect();
         }

@@ -5,14 +5,13 @@ use std::fmt;
 
 use huntsman_json_path::Limits;
 use huntsman_xpath::{Scope, Value as XPathValue};
-use scraper::ElementRef;
 use serde_json::Value;
 
 use super::found::FoundValue;
 use crate::error::{Error, Result};
 use crate::page::element::{Element, Selection};
 use crate::page::json::compiled;
-use crate::page::selector::{Found, Selector};
+use crate::page::selector::{Amount, Found, Selector};
 use crate::page::{Page, PageNode};
 
 /// The most nodes that are visited for the items of one call: half a second to two. XPath counts its steps, and has the same limit.
@@ -169,19 +168,25 @@ impl<'a> PagePart<'a> {
     }
 
     /// What a CSS selector finds. Elements are inside the part and never the part itself, else a list of items of its own type would not
-    /// end; texts and attributes may be its own.
-    pub(super) fn find_css(&self, css: &str) -> Result<Vec<FoundValue<'a>>> {
+    /// end; texts and attributes may be its own. If only the first is wanted, others may be given after it.
+    pub(super) fn find_css(&self, css: &str, amount: Amount) -> Result<Vec<FoundValue<'a>>> {
         let scope = self.element()?;
         let is_page = matches!(self.place, Place::Page(_));
-        let (found, visits) = Selector::of(css)?.find_counted(scope.node())?;
+        let (selector, tree) = (Selector::of(css)?, scope.page().tree());
+        let (mut found, mut visits) = selector.find_counted(tree, scope.place(), amount)?;
+        if let (Amount::First, [Found::Element(_, place)]) = (amount, found.as_slice())
+            && *place == scope.place()
+        {
+            let (all, further) = selector.find_counted(tree, scope.place(), Amount::All)?;
+            (found, visits) = (all, visits + further);
+        }
         self.budget.visit(visits)?;
-        let is_inside = |node: &ElementRef<'a>| is_page || *node != scope.node();
         let place = |found| match found {
             Found::Value(text) => Some(FoundValue::text_of(*self, text)),
-            Found::Element(node) if is_inside(&node) => {
-                Some(FoundValue::place_of(*self, Place::Element(Element::at(scope.page(), node))))
+            Found::Element(node, place) if is_page || place != scope.place() => {
+                Some(FoundValue::place_of(*self, Place::Element(Element::at(scope.page(), node, place))))
             }
-            Found::Element(_) => None,
+            Found::Element(..) => None,
         };
         Ok(found.into_iter().filter_map(place).collect())
     }
@@ -241,12 +246,12 @@ mod tests {
         let url = Url::parse("http://h/").unwrap();
         let page = Page::new(Request::get(url.clone()), Response::html(url, "<p>one<p>two"));
         let budget = |visits, bytes| Budget { visits: Cell::new(visits), bytes: Cell::new(bytes) };
-        // The tree has seven nodes without the document, and each is a step.
-        let few_visits = budget(13, 8);
+        // Only the two paragraphs are looked at, and each is a step.
+        let few_visits = budget(3, 8);
         let part = PagePart::new(Place::Page(&page), &few_visits);
-        let found = part.find_css("p").unwrap();
+        let found = part.find_css("p", Amount::All).unwrap();
         assert_eq!(found[1].text().unwrap().as_deref(), Some("two"));
-        let told = part.find_css("p").unwrap_err().to_string();
+        let told = part.find_css("p", Amount::All).unwrap_err().to_string();
         assert!(told.contains("more than 50000000 visits of nodes"), "{told}");
         assert!(found[0].text().is_ok());
         assert!(found[0].text().unwrap_err().to_string().contains("more than 64 MiB"));
