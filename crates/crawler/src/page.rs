@@ -32,6 +32,7 @@ mod node;
 mod outline;
 mod selector;
 mod tree;
+mod xml_tree;
 mod xpath;
 
 pub use element::{Element, Selection};
@@ -52,8 +53,8 @@ pub struct Page {
     text_scan: OnceCell<PooledScan>,
     base: OnceCell<Url>,
     tree: OnceCell<tree::Tree>,
-    xml_nodes: OnceCell<xpath::Nodes>,
-    html_nodes: OnceCell<xpath::Nodes>,
+    xml_nodes: OnceCell<Arc<xpath::Nodes>>,
+    html_nodes: OnceCell<Arc<xpath::Nodes>>,
     json: OnceCell<Json>,
     linked: OnceCell<LinkedData>,
     words: OnceCell<Words>,
@@ -449,8 +450,8 @@ impl Page {
     pub fn follow_all(&self, css: &str) -> Result<Vec<Request>> {
         let found = selector::Selector::of(css)?.find(self.tree(), self.tree().outermost())?.into_iter();
         let addresses = found.filter_map(|found| match found {
-            selector::Found::Element(element, _) => element.attr("href").or_else(|| element.attr("src")),
-            selector::Found::Value(value) => Some(value),
+            selector::Found::Element(element, place) => Element::at(self, element, place).address(),
+            selector::Found::Value(value) => Some(Cow::Borrowed(value)),
         });
         Ok(addresses.filter_map(|address| self.join(address.trim())).map(Request::get).collect())
     }
@@ -494,28 +495,32 @@ impl Page {
         Ok(PageNode::root(self, &self.xpath_nodes()?.document))
     }
 
-    fn xpath_nodes(&self) -> Result<&xpath::Nodes> {
+    fn xpath_nodes(&self) -> Result<&Arc<xpath::Nodes>> {
         if self.kind() != PageKind::Xml {
-            return self.html_nodes();
+            return self.css_nodes();
         }
         self.kept_nodes(&self.xml_nodes, || xpath::Nodes::of_xml(self.body_text()))
     }
 
-    /// The nodes of the tree of HTML, to which the elements that CSS selects belong.
-    fn html_nodes(&self) -> Result<&xpath::Nodes> {
-        self.kept_nodes(&self.html_nodes, || xpath::Nodes::of_html(&self.tree().html))
+    /// The nodes of the tree on which CSS selects.
+    fn css_nodes(&self) -> Result<&Arc<xpath::Nodes>> {
+        let tree = self.tree();
+        match tree.xml() {
+            Some(nodes) => Ok(nodes),
+            None => self.kept_nodes(&self.html_nodes, || xpath::Nodes::of_html(&tree.html)),
+        }
     }
 
     fn kept_nodes<'a>(
         &self,
-        kept: &'a OnceCell<xpath::Nodes>,
+        kept: &'a OnceCell<Arc<xpath::Nodes>>,
         make: impl FnOnce() -> Result<xpath::Nodes>,
-    ) -> Result<&'a xpath::Nodes> {
+    ) -> Result<&'a Arc<xpath::Nodes>> {
         if let Some(known) = kept.get() {
             return Ok(known);
         }
         let nodes = make().map_err(|error| error.context(self.url().to_string()))?;
-        Ok(kept.get_or_init(|| nodes))
+        Ok(kept.get_or_init(|| Arc::new(nodes)))
     }
 
     /// Whether the tree was cut because the document nests too deep, or has too many nodes, or too many attributes in a tag.
@@ -524,7 +529,11 @@ impl Page {
     }
 
     fn tree(&self) -> &tree::Tree {
-        self.tree.get_or_init(|| tree::Tree::parse(self.body_text()))
+        self.tree.get_or_init(|| {
+            let xml = (self.kind() == PageKind::Xml).then(|| self.xpath_nodes().ok()).flatten();
+            // A body that only says to be XML is read as browsers read tags.
+            xml.map_or_else(|| tree::Tree::parse(self.body_text()), tree::Tree::of_xml)
+        })
     }
 }
 
@@ -717,6 +726,82 @@ mod tests {
         assert_eq!(item.xpath("t/text()").unwrap().get().as_deref(), Some("a<b"));
         let scope = Scope::new().prefix("g", "urn:g");
         assert_eq!(item.xpath_with("g:p", &scope).unwrap().get_all(), ["<g:p>5</g:p>"]);
+    }
+
+    const FEED: &str = r#"<?xml version="1.0"?><rss xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:m="urn:m"><channel><link>http://h.example/</link><item><title>T</title><m:title>other</m:title><link>http://h.example/1</link><pubDate>Mon</pubDate><guid isPermaLink="false" m:kind="k">7</guid><description><![CDATA[<b>bold</b> text]]></description><dc:creator>me</dc:creator><image><url>u</url></image><br/>tail</item></channel></rss>"#;
+
+    fn xml(body: &str) -> Page {
+        let url = Url::parse("http://h.example/feed").unwrap();
+        let mut response = Response::html(url.clone(), body.to_owned());
+        let kind = header::HeaderValue::from_static("application/rss+xml");
+        response.headers.insert(header::CONTENT_TYPE, kind);
+        Page::new(Request::get(url), response)
+    }
+
+    #[test]
+    fn css_selects_in_xml_as_parsel_does() {
+        let page = xml(FEED);
+        // The results of parsel 1.10 with `type="xml"`, and with the prefix dc registered.
+        for (css, expected) in [
+            ("item > title::text", &["T"][..]),
+            ("title::text", &["T"]),
+            ("item > link::text", &["http://h.example/1"]),
+            ("item > pubDate::text", &["Mon"]),
+            ("item > pubdate::text", &[]),
+            ("item > description::text", &["<b>bold</b> text"]),
+            (r"item > dc\:creator::text", &["me"]),
+            ("dc|creator::text", &["me"]),
+            ("item > image > url::text", &["u"]),
+            ("guid[isPermaLink=false]::text", &["7"]),
+            ("guid[ispermalink=false]::text", &[]),
+            ("guid::attr(isPermaLink)", &["false"]),
+            ("item::text", &["tail"]),
+            ("creator", &[]),
+        ] {
+            assert_eq!(page.css(css).unwrap().get_all(), expected, "{css}");
+        }
+        assert_eq!(page.css("guid::attr(m|kind)").unwrap().get_all(), ["k"]);
+    }
+
+    #[test]
+    fn elements_of_xml_are_those_of_xpath() {
+        let page = xml(FEED);
+        let item = page.select("item").unwrap()[0];
+        assert_eq!(item.xpath("dc:creator/text()").is_err(), page.xpath("//dc:creator").is_err());
+        assert_eq!(item.xpath("*[name() = 'dc:creator']/text()").unwrap().get_all(), ["me"]);
+        assert_eq!(page.nodes("//item").unwrap()[0].text(), item.text());
+        for css in ["br", "image", "guid"] {
+            assert_eq!(page.css(css).unwrap().get_all(), page.xpath(&format!("//{css}")).unwrap().get_all());
+        }
+        let link = page.select("item > link").unwrap()[0];
+        assert_eq!(link.href().unwrap().as_str(), "http://h.example/1");
+        let followed = page.follow_all("link").unwrap();
+        let followed: Vec<&str> = followed.iter().map(|request| request.url.as_str()).collect();
+        assert_eq!(followed, ["http://h.example/", "http://h.example/1"]);
+    }
+
+    #[test]
+    fn entries_of_atom_are_selected_without_its_namespace() {
+        let page = xml(
+            "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>A</title><link href='/a'/></entry></feed>",
+        );
+        assert_eq!(page.css("entry > title::text").unwrap().get_all(), ["A"]);
+        assert_eq!(page.select("entry link").unwrap()[0].href().unwrap().as_str(), "http://h.example/a");
+    }
+
+    #[test]
+    fn a_tree_of_xml_is_cut_at_its_limit() {
+        let page = xml(&format!("<a>{}<last/></a>", "<b/>".repeat(500_000)));
+        assert!(page.css("last").unwrap().is_empty());
+        assert!(page.is_tree_truncated());
+        assert_eq!(page.nodes("//last").unwrap().len(), 1, "XPath has a limit of its own");
+    }
+
+    #[test]
+    fn what_only_says_to_be_xml_is_read_as_html() {
+        let page = xml("plain text, and no element");
+        assert_eq!(page.css("body::text").unwrap().get_all(), ["plain text, and no element"]);
+        assert!(page.xpath("//body").is_err());
     }
 
     #[test]

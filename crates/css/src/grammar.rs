@@ -62,7 +62,7 @@ impl Grammar {
                 Kind::InvalidState => {
                     "nothing may follow ::text and ::attr(name); neither they nor :has(..) may be in :has(..), nor they in other brackets"
                 }
-                Kind::ExpectedNamespace => "there are no namespaces",
+                Kind::ExpectedNamespace => "a prefix needs the name of an element: dc|creator",
                 Kind::NoQualifiedNameInAttributeSelector
                 | Kind::UnexpectedTokenInAttributeSelector
                 | Kind::ExpectedBarInAttr

@@ -1,5 +1,7 @@
 //! Lists of selectors, and what each selector of a list takes from the elements that it matches.
 
+use std::borrow::Cow;
+
 use cssparser::Parser;
 use selectors::Element;
 use selectors::context::MatchingContext;
@@ -87,7 +89,8 @@ pub enum Take {
 }
 
 impl Selector {
-    /// Compiles a list of selectors.
+    /// Compiles a list of selectors. A name with a prefix (`dc|creator`) is the name that is written in the document (`dc:creator`), whatever the
+    /// prefix stands for; no prefix has to be declared.
     ///
     /// # Errors
     /// The list is not valid, which the error gives the place of; its brackets are nested more than 64 deep; or a selector has more than 512
@@ -96,6 +99,7 @@ impl Selector {
         if is_nested_too_deep(css) {
             return Err(Error::whole(css, &format!("its brackets are nested more than {MAX_NESTING} deep")));
         }
+        let css = &*with_written_names(css);
         let grammar = Grammar::default();
         let mut input = Parser::new(css);
         let list = SelectorList::parse(&grammar, &mut input, ParseRelative::No).map_err(|error| {
@@ -182,6 +186,34 @@ impl Branch {
     ) -> bool {
         self.is_key || matches_selector(&self.selector, self.offset, None, element, context)
     }
+}
+
+/// The selectors with `dc|creator` written as `dc\:creator`: trees have the names of the document, and no namespaces.
+fn with_written_names(css: &str) -> Cow<'_, str> {
+    if !css.contains('|') {
+        return Cow::Borrowed(css);
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || !byte.is_ascii();
+    let mut out = String::with_capacity(css.len() + 1);
+    let (mut from, mut quote, mut is_escaped, mut before) = (0, None, false, 0);
+    for (at, byte) in css.bytes().enumerate() {
+        let after = css.as_bytes().get(at + 1).copied().unwrap_or_default();
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' | b'\'' if quote.is_none() => quote = Some(byte),
+            _ if quote == Some(byte) => quote = None,
+            b'|' if quote.is_none() && is_name(before) && (is_name(after) || after == b'\\') => {
+                out.push_str(&css[from..at]);
+                out.push_str("\\:");
+                from = at + 1;
+            }
+            _ => {}
+        }
+        before = byte;
+    }
+    out.push_str(&css[from..]);
+    Cow::Owned(out)
 }
 
 /// Whether brackets outside of strings and comments are nested too deep.

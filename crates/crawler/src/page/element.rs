@@ -71,11 +71,24 @@ impl<'a> Element<'a> {
     ///
     /// [`Output::follow`]: crate::Output::follow
     pub fn href(&self) -> Result<Url> {
-        let address = self.attr("href").or_else(|| self.attr("src"));
+        let address = self.address();
         let address = address.ok_or_else(|| Error::msg(format!("<{}> has no href", self.name())))?;
         self.page.resolve(address.trim()).map_err(|cause| {
             Error::from(cause).context(format!("\"{}\" is not a URL", address.escape_debug()))
         })
+    }
+
+    /// The `href` or `src` as written; on a page of XML, where a link may be written `<link>/a</link>`, the text of an element without either.
+    pub(super) fn address(&self) -> Option<Cow<'a, str>> {
+        let written = self.attr("href").or_else(|| self.attr("src")).map(Cow::Borrowed);
+        written.or_else(|| {
+            let text = self.is_xml().then(|| self.raw_text())?;
+            (!text.trim().is_empty()).then_some(text)
+        })
+    }
+
+    pub(super) fn is_xml(&self) -> bool {
+        self.page.tree().xml().is_some()
     }
 
     /// The elements inside this one that match a CSS selector. The selector cannot refer to ancestors of this
@@ -139,17 +152,17 @@ impl<'a> Element<'a> {
     }
 
     pub(super) fn as_node(&self) -> Result<PageNode<'a>> {
-        let nodes = self.page.html_nodes()?;
+        let nodes = self.page.css_nodes()?;
         let node = nodes
             .node(self.page.tree().outline(), self.place)
             .ok_or_else(|| Error::msg("the element is not in the tree of its page"))?;
         Ok(PageNode::at(self.page, &nodes.document, node))
     }
 
-    /// The element as HTML.
+    /// The element as HTML, or as XML on a page of XML.
     pub fn html(&self) -> String {
         let tree = self.page.tree();
-        tree.outline().markup(&tree.html, self.place, &mut String::new())
+        tree.markup(self.place, &mut String::new())
     }
 }
 
@@ -243,7 +256,7 @@ pub(super) fn select<'a>(
 pub(super) fn values(tree: &Tree, scope: Place, css: &str) -> Result<Selection> {
     let (found, mut buffer) = (Selector::of(css)?.find(tree, scope)?, String::new());
     Selection::of(found.into_iter().map(|found| match found {
-        Found::Element(_, place) => tree.outline().markup(&tree.html, place, &mut buffer),
+        Found::Element(_, place) => tree.markup(place, &mut buffer),
         Found::Value(value) => value.to_owned(),
     }))
 }

@@ -5,6 +5,7 @@
 //! tokenizer estimates all that first, and the document is cut where a limit is exceeded.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use html5ever::driver::{ParseOpts, parse_document};
 use html5ever::tendril::TendrilSink;
@@ -14,6 +15,8 @@ use scraper::{ElementRef, Html, HtmlTreeSink};
 
 use super::outline::Outline;
 use super::selector::Place;
+use super::xml_tree;
+use super::xpath::Nodes;
 
 /// Deepest nesting; browsers flatten deeper nesting, too.
 const MAX_DEPTH: usize = 512;
@@ -26,6 +29,8 @@ pub(super) struct Tree {
     pub(super) html: Html,
     pub(super) truncated: bool,
     outline: OnceCell<Outline>,
+    /// The document that this tree is a copy of, if it is XML.
+    xml: Option<Arc<Nodes>>,
 }
 
 impl Tree {
@@ -39,7 +44,27 @@ impl Tree {
         let parser = parse_document(HtmlTreeSink::new(Html::new_document()), options);
         let mut html = parser.one(&document[..end.unwrap_or(document.len())]);
         open_templates(&mut html);
-        Self { html, truncated: end.is_some(), outline: OnceCell::new() }
+        Self { html, truncated: end.is_some(), outline: OnceCell::new(), xml: None }
+    }
+
+    /// The tree of a document of XML, whose depth has a limit of its own.
+    pub(super) fn of_xml(nodes: &Arc<Nodes>) -> Self {
+        let (html, truncated) = xml_tree::tree_of(&nodes.document, MAX_NODES);
+        Self { html, truncated, outline: OnceCell::new(), xml: Some(Arc::clone(nodes)) }
+    }
+
+    /// The document of XML that CSS selects in.
+    pub(super) fn xml(&self) -> Option<&Arc<Nodes>> {
+        self.xml.as_ref()
+    }
+
+    /// The markup of an element with all inside it. It is written to `buffer`, so that each result is allocated only once, in its final size.
+    pub(super) fn markup(&self, place: Place, buffer: &mut String) -> String {
+        let in_xml = self.xml.as_ref().and_then(|nodes| Some((nodes, nodes.node(self.outline(), place)?)));
+        match in_xml {
+            Some((nodes, node)) => nodes.document.markup_with(node, buffer),
+            None => self.outline().markup(&self.html, place, buffer),
+        }
     }
 
     /// The nodes in document order, listed at the first call.

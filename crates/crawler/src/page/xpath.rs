@@ -185,20 +185,23 @@ impl<'a> PageNode<'a> {
         self.page
     }
 
+    pub(super) fn is_xml(&self) -> bool {
+        !self.document.is_html()
+    }
+
     pub(super) fn is_element(&self) -> bool {
         self.document.kind(self.node) == Kind::Element
     }
 
-    /// The element of HTML that this node is; `None` in XML, and for other kinds of nodes.
+    /// The element of the page that this node is; `None` for other kinds of nodes, and in the entries of feeds, whose trees are not the page's.
     pub(super) fn element(&self) -> Option<Element<'a>> {
-        if !self.document.is_html() {
+        let nodes = self.page.css_nodes().ok()?;
+        if !std::ptr::eq(self.document, &nodes.document) {
             return None;
         }
         if self.node == self.document.root() {
             return Some(Element::root(self.page));
         }
-        // A document of HTML stands on the page's tree.
-        let nodes = self.page.html_nodes().ok()?;
         let tree = self.page.tree();
         let place = nodes.place(tree.outline(), self.node)?;
         Some(Element::at(self.page, tree.element(place)?, place))

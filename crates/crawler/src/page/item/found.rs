@@ -109,10 +109,11 @@ impl<'a> FoundValue<'a> {
     /// It is no URL, or the element has neither attribute.
     pub fn url(&self) -> Result<Option<Url>> {
         let text = match &self.kind {
-            Kind::Place(Place::Element(element)) => return element.href().map(Some),
+            Kind::Place(Place::Element(element)) if !element.is_xml() => return element.href().map(Some),
+            Kind::Place(Place::Element(element)) => element.address().unwrap_or_default(),
             Kind::Place(Place::Node(node)) => match node.attr("href").or_else(|| node.attr("src")) {
                 Some(address) => Cow::Borrowed(address),
-                None if node.element().is_some() => return node.href().map(Some),
+                None if node.is_element() && !node.is_xml() => return node.href().map(Some),
                 None => self.raw_text()?,
             },
             _ => self.raw_text()?,

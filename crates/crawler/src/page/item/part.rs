@@ -105,10 +105,10 @@ impl<'a> PagePart<'a> {
         }
     }
 
-    /// The part as an element of HTML: of the whole page its root.
+    /// The part as an element: of the whole page its root.
     ///
     /// # Errors
-    /// It is a node of XML, an attribute or a text.
+    /// It is a node of an entry of a feed, an attribute or a text.
     pub fn element(&self) -> Result<Element<'a>> {
         match self.place {
             Place::Page(page) => Ok(Element::root(page)),
@@ -116,11 +116,11 @@ impl<'a> PagePart<'a> {
             Place::Node(node) => node.element().ok_or_else(|| {
                 let node = node.name();
                 Error::msg(format!(
-                    "CSS selects in elements of HTML, and <{node}> is a node of XML: use xpath = \"...\""
+                    "CSS selects in elements of the page, and <{node}> is none of them: use xpath = \"...\""
                 ))
             }),
             Place::Json(..) => {
-                Err(Error::msg("CSS selects in elements of HTML, and this is JSON: use json = \"...\""))
+                Err(Error::msg("CSS selects in HTML and XML, and this is JSON: use json = \"...\""))
             }
         }
     }
@@ -154,7 +154,7 @@ impl<'a> PagePart<'a> {
     /// Values by a CSS selector, as [`Page::css`] and [`Element::css`] give them.
     ///
     /// # Errors
-    /// The selector is not valid, or the part is no element of HTML.
+    /// The selector is not valid, or the part is no element of the page.
     pub fn css(&self, css: &str) -> Result<Selection> {
         self.element()?.css(css)
     }
