@@ -158,7 +158,7 @@ pub use page::{
     BinaryBody, Element, Form, FoundLink, FoundValue, IGNORED_EXTENSIONS, Item, ItemValue, Json, JsonNode,
     JsonSelection, LinkExtractor, Page, PageNode, PagePart, RequestListener, Selection,
 };
-pub use pipeline::{OnItem, Pipeline};
+pub use pipeline::{ConcurrentPipeline, OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use rate_limit::RateLimit;
 pub use report::{CrawlReport, HostReport, human_bytes};

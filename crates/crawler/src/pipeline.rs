@@ -1,17 +1,18 @@
-//! Item pipelines. One task owns each of them, so they take `&mut self` and need no locks.
+//! Item pipelines: stages that items pass in order, one item at a time or many at once.
+
+mod line;
+mod stage;
 
 use std::borrow::Cow;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
-use futures_util::FutureExt;
+pub(crate) use line::{BatchId, DynPipelines, Ended, Pipelines};
+pub(crate) use stage::Stage;
 
 use crate::context::Context;
-use crate::dyn_spider::GivenItems;
-use crate::error::{Error, Result, panic_message};
-use crate::event::Event;
-use crate::fetch::BoxFuture;
-use crate::log;
+use crate::error::Result;
+use crate::settings::{Settings, seconds};
 
 /// What a pipeline does with an item.
 #[derive(Debug)]
@@ -22,13 +23,11 @@ pub enum OnItem<I> {
     Drop(Cow<'static, str>),
 }
 
-/// Processes items. Pipelines run in the order in which they were added.
+/// Processes items, one after another. Pipelines run in the order in which they were added.
 ///
-/// Items arrive one after another, those of a page in the order in which its callback gave them, so files are written
-/// in that order and a pipeline needs no lock. A pipeline that waits for the network in
-/// [`process_item`](Self::process_item) would delay the crawl; it should start the work there, for any number of
-/// items at once, and await all of it in [`flush`](Self::flush), which is called before the page of the items is
-/// settled.
+/// Items of a page arrive in the order in which its callback gave them, so files are written in that order and a
+/// pipeline needs no lock. While a pipeline waits in [`process_item`](Self::process_item), no other item passes it: one that
+/// waits for a network or a database is a [`ConcurrentPipeline`].
 pub trait Pipeline<I: Send + 'static>: Send + 'static {
     /// Called before the crawl starts. An error ends the run; pipelines that were already opened are closed.
     fn open(&mut self, cx: &Context) -> impl Future<Output = Result<()>> + Send {
@@ -37,9 +36,12 @@ pub trait Pipeline<I: Send + 'static>: Send + 'static {
     }
 
     /// Processes one item. An error loses the item and is counted; the crawl continues.
+    ///
+    /// An error of a download that was cancelled because the crawl stops costs nothing: the page of the item goes back
+    /// to the queue, and a job processes it again.
     fn process_item(&mut self, item: I, cx: &Context) -> impl Future<Output = Result<OnItem<I>>> + Send;
 
-    /// Called after a batch of items, before their page is settled. What was written must then be as durable as the
+    /// Called after some items, before their pages are settled. What was written must then be as durable as the
     /// pipeline promises.
     fn flush(&mut self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
@@ -51,128 +53,60 @@ pub trait Pipeline<I: Send + 'static>: Send + 'static {
     }
 }
 
-/// Object-safe version of [`Pipeline`].
-pub(crate) trait DynPipeline<I>: Send {
-    fn open<'a>(&'a mut self, cx: &'a Context) -> BoxFuture<'a, Result<()>>;
-    fn process_item<'a>(&'a mut self, item: I, cx: &'a Context) -> BoxFuture<'a, Result<OnItem<I>>>;
-    fn flush(&mut self) -> BoxFuture<'_, Result<()>>;
-    fn close(&mut self) -> BoxFuture<'_, Result<()>>;
-}
-
-impl<I: Send + 'static, T: Pipeline<I>> DynPipeline<I> for T {
-    fn open<'a>(&'a mut self, cx: &'a Context) -> BoxFuture<'a, Result<()>> {
-        Box::pin(Pipeline::open(self, cx))
+/// A pipeline that waits: it has many items at once, and passes them on in the order in which they came.
+///
+/// ```
+/// # use std::time::Duration;
+/// use huntsman_crawler::{ConcurrentPipeline, Context, OnItem, Result};
+///
+/// struct Translate;
+///
+/// impl ConcurrentPipeline<String> for Translate {
+///     async fn process_item(&self, item: String, _: &Context) -> Result<OnItem<String>> {
+///         // Here it would ask a server.
+///         tokio::time::sleep(Duration::from_millis(200)).await;
+///         Ok(OnItem::Keep(item.to_uppercase()))
+///     }
+/// }
+/// # fn add(builder: huntsman_crawler::CrawlerBuilder<impl huntsman_crawler::Spider<Item = String>>) {
+/// let builder = builder.concurrent_pipeline(Translate);
+/// # let _ = builder; }
+/// ```
+///
+/// It is called for [`at_once`](Self::at_once) items at the same time, each in a task of its own, so state that changes
+/// needs a lock. An item counts from its call until it has left for the next pipeline: one slow item holds back those behind it,
+/// and when all places are taken, the callbacks wait. An error, a panic, and a time above [`timeout`](Self::timeout) cost one item,
+/// which is counted (`item_error_count`) and logged. The page of an item is settled only after the item has passed
+/// all pipelines, so after a crash an item that was under way is processed again.
+pub trait ConcurrentPipeline<I: Send + 'static>: Send + Sync + 'static {
+    /// Called before the crawl starts. An error ends the run; pipelines that were already opened are closed.
+    fn open(&mut self, cx: &Context) -> impl Future<Output = Result<()>> + Send {
+        let _ = cx;
+        async { Ok(()) }
     }
 
-    fn process_item<'a>(&'a mut self, item: I, cx: &'a Context) -> BoxFuture<'a, Result<OnItem<I>>> {
-        Box::pin(Pipeline::process_item(self, item, cx))
+    /// Number of items that it has at the same time, at least 1; by default the setting `concurrent_items`. Asked once, after
+    /// `open`.
+    fn at_once(&self, settings: &Settings) -> usize {
+        settings.concurrent_items
     }
 
-    fn flush(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(Pipeline::flush(self))
+    /// The longest time for one item; by default the setting `item_timeout`. `None` is no limit. Asked once, after `open`.
+    fn timeout(&self, settings: &Settings) -> Option<Duration> {
+        (settings.item_timeout > 0.0).then(|| seconds(settings.item_timeout))
     }
 
-    fn close(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(Pipeline::close(self))
-    }
-}
+    /// Processes one item, while others are processed, too. Errors are as those of [`Pipeline::process_item`].
+    fn process_item(&self, item: I, cx: &Context) -> impl Future<Output = Result<OnItem<I>>> + Send;
 
-/// The pipelines of a crawl in order.
-pub(crate) struct Pipelines<I>(pub(crate) Vec<Box<dyn DynPipeline<I>>>);
-
-/// [`Pipelines`] without their item type. A panic of a pipeline becomes an error.
-pub(crate) trait DynPipelines: Send {
-    /// Opens the pipelines in order; if one fails, those already opened are closed.
-    fn open<'a>(&'a mut self, cx: &'a Context) -> BoxFuture<'a, Result<()>>;
-    /// Passes items through all pipelines, one item after another. Returns how many of them the last one kept.
-    fn pass<'a>(&'a mut self, items: GivenItems, cx: &'a Context) -> BoxFuture<'a, u64>;
-    /// Flushes the pipelines in order, until one fails.
-    fn flush(&mut self) -> BoxFuture<'_, Result<()>>;
-    /// Closes all pipelines in reverse order.
-    fn close(&mut self) -> BoxFuture<'_, Result<()>>;
-}
-
-impl<I: Send + 'static> DynPipelines for Pipelines<I> {
-    fn open<'a>(&'a mut self, cx: &'a Context) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            for index in 0..self.0.len() {
-                if let Err(error) = self.0[index].open(cx).await {
-                    for opened in self.0[..index].iter_mut().rev() {
-                        if let Err(error) = opened.close().await {
-                            log::warn!("closing a pipeline: {error}");
-                        }
-                    }
-                    return Err(error.context("opening a pipeline"));
-                }
-            }
-            Ok(())
-        })
+    /// Called after some items have passed all pipelines, before their pages are settled; other items may be under way. What was
+    /// written for items that were processed must then be as durable as the pipeline promises.
+    fn flush(&self) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
     }
 
-    fn pass<'a>(&'a mut self, items: GivenItems, cx: &'a Context) -> BoxFuture<'a, u64> {
-        Box::pin(async move {
-            let mut kept = 0;
-            for item in items.into_vec() {
-                kept += u64::from(self.pass_one(item, cx).await);
-            }
-            kept
-        })
-    }
-
-    fn flush(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move {
-            for pipeline in &mut self.0 {
-                guarded(async { pipeline.flush().await }).await?;
-            }
-            Ok(())
-        })
-    }
-
-    fn close(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let mut result = Ok(());
-            for pipeline in self.0.iter_mut().rev() {
-                if let Err(error) = guarded(async { pipeline.close().await }).await {
-                    result = Err(error.context("closing a pipeline"));
-                }
-            }
-            result
-        })
-    }
-}
-
-impl<I: Send + 'static> Pipelines<I> {
-    /// Passes one item through all pipelines. Returns whether the last one kept it.
-    async fn pass_one(&mut self, mut item: I, cx: &Context) -> bool {
-        for pipeline in &mut self.0 {
-            match guarded(async { pipeline.process_item(item, cx).await }).await {
-                Ok(OnItem::Keep(kept)) => item = kept,
-                Ok(OnItem::Drop(reason)) => {
-                    cx.stats().inc("item_dropped_count");
-                    cx.stats().inc(&format!("item_dropped_reasons_count/{reason}"));
-                    cx.emit(&Event::ItemDropped { reason: &reason });
-                    return false;
-                }
-                Err(error) => {
-                    cx.stats().inc("item_error_count");
-                    log::error!("a pipeline failed on an item: {error}");
-                    cx.emit(&Event::ItemError { error: &error.to_string() });
-                    return false;
-                }
-            }
-        }
-        if cx.has_observers() {
-            cx.emit(&Event::ItemScraped);
-        }
-        true
-    }
-}
-
-/// Turns a panic of user code into an error. The caller passes an async block, so that a method that panics before it
-/// returns its future is covered as well.
-async fn guarded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(result) => result,
-        Err(panic) => Err(Error::msg(format!("panicked: {}", panic_message(&*panic)))),
+    /// Called after the last item, in reverse order of the pipelines.
+    fn close(&self) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
     }
 }

@@ -58,6 +58,11 @@ settings! {
         scraper_slot_max_active_size: usize = 5_000_000;
         /// Number of callbacks that run at once; 0 is the number of cores.
         callback_threads: usize = 0;
+        /// Maximum number of items that a concurrent pipeline has at once. A pipeline that takes one item after the other is
+        /// not concerned.
+        concurrent_items: usize = 100;
+        /// Maximum number of seconds that a concurrent pipeline has for one item, which is lost after it; 0 is no limit.
+        item_timeout: f64 = 180.0;
         /// More start requests are read from their source only while fewer requests than this are queued.
         start_high_water: usize = 10_000;
         /// Order of the requests of one host that have the same priority: bfs, dfs or best_first.
@@ -304,6 +309,7 @@ fn check_engine(settings: &EngineSettings) -> Result<()> {
         ("retry_after_max", settings.retry_after_max),
         ("max_parked_wait", settings.max_parked_wait),
         ("closespider_timeout", settings.closespider_timeout),
+        ("item_timeout", settings.item_timeout),
     ];
     times.into_iter().try_for_each(|(name, value)| check_time(name, value))?;
     if settings.autothrottle_target_concurrency <= 0.0 {
@@ -311,6 +317,9 @@ fn check_engine(settings: &EngineSettings) -> Result<()> {
     }
     if settings.concurrent_requests_per_domain == 0 {
         return fail("concurrent_requests_per_domain", "must be at least 1");
+    }
+    if settings.concurrent_items == 0 {
+        return fail("concurrent_items", "must be at least 1");
     }
     if http::HeaderValue::from_str(&settings.user_agent).is_err() {
         return fail("user_agent", "not allowed as a header value");

@@ -21,7 +21,7 @@ use crate::log;
 use crate::logging::Log;
 use crate::middleware::{DownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
-use crate::pipeline::{DynPipeline, Pipeline, Pipelines};
+use crate::pipeline::{ConcurrentPipeline, Pipeline, Pipelines, Stage};
 use crate::plugin::Plugin;
 use crate::report::CrawlReport;
 use crate::settings::{JobSync, Layer, Layers, Profile, Settings, SettingsGroup, SettingsTable};
@@ -40,7 +40,7 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) frontier: Option<Box<dyn DynFrontier>>,
     pub(crate) registered: Vec<Registered>,
     pub(crate) table: SettingsTable,
-    pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
+    pub(crate) pipelines: Vec<Stage<S::Item>>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
@@ -166,7 +166,13 @@ impl<S: Spider> CrawlerBuilder<S> {
 
     /// Adds a pipeline; pipelines run in the order in which they were added.
     pub fn pipeline(mut self, pipeline: impl Pipeline<S::Item>) -> Self {
-        self.pipelines.push(Box::new(pipeline));
+        self.pipelines.push(Stage::serial(pipeline));
+        self
+    }
+
+    /// Adds a pipeline that works on many items at once. It has its place in the order like any other.
+    pub fn concurrent_pipeline(mut self, pipeline: impl ConcurrentPipeline<S::Item>) -> Self {
+        self.pipelines.push(Stage::concurrent(pipeline));
         self
     }
 
@@ -299,7 +305,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             downloader_chain,
             spider_chain,
             page_needs: needs,
-            pipelines: Box::new(Pipelines(self.pipelines)),
+            pipelines: Box::new(Pipelines::new(self.pipelines)),
             pace: self.pace,
             job,
             takes_signals: self.takes_signals,

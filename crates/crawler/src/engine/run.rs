@@ -134,6 +134,8 @@ impl Run {
     /// Crawls until no requests are left, a limit is reached, or the crawl is stopped.
     pub(crate) async fn run(mut self) -> LoopResult {
         let mut error = self.work().await.err();
+        // Downloads that are cancelled from here on are not the fault of their pages or items.
+        self.core.cx.set_stopping();
         // No more starts are granted. Closing the channel tells this to every task that waits for one, including
         // pipelines.
         self.messages.close();

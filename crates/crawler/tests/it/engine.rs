@@ -12,6 +12,7 @@ use huntsman_crawler::{
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
+mod concurrent;
 mod survival;
 
 /// A spider that follows every link and gives the path of every page as an item.

@@ -15,7 +15,7 @@ use super::environment::Environment;
 use super::judge::Judge;
 use super::plan::{Incident, Plan, When};
 use super::seeded_random::SeededRandom;
-use super::sinks::{ITEMS, ItemSink, Lines, RECORDS, Watcher};
+use super::sinks::{ITEMS, ItemSink, Lines, RECORDS, Waiting, Watcher};
 use super::spider::{FaultyMiddleware, Visitor};
 use crate::script::{Reply, ScriptedDownloader};
 
@@ -162,6 +162,7 @@ impl<'a> Life<'a> {
             .middleware(FaultyMiddleware(Arc::clone(&self.environment.web)))
             .persist(items.clone())
             .persist(records.clone())
+            .concurrent_pipeline(Waiting { slowness: self.plan.slowness })
             .pipeline(ItemSink::new(items, dice, self.plan.slowness))
             .observer(Watcher { lines: records, environment: self.environment.clone() });
         let settings = &self.plan.settings;

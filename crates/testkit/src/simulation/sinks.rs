@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use huntsman_crawler::{Context, Error, Event, Observer, OnItem, Persist, Pipeline, Request, Result};
+use huntsman_crawler::{
+    ConcurrentPipeline, Context, Error, Event, FetchErrorKind, Observer, OnItem, Persist, Pipeline, Request,
+    Result,
+};
 
 use super::disk::Mounted;
 use super::environment::Environment;
@@ -92,7 +95,7 @@ pub(super) enum Fate {
     Dropped,
     Error,
     Panic,
-    /// The item is kept after its pipeline has downloaded something.
+    /// The item is kept after the first pipeline has downloaded something.
     Download,
 }
 
@@ -109,6 +112,29 @@ impl Fate {
             3 | 4 => Self::Download,
             _ => Self::Kept,
         }
+    }
+}
+
+/// The first pipeline, which has many items at once: it waits for each as long as the item wants, and downloads what it names.
+pub(super) struct Waiting {
+    pub(super) slowness: u64,
+}
+
+impl ConcurrentPipeline<String> for Waiting {
+    async fn process_item(&self, item: String, cx: &Context) -> Result<OnItem<String>> {
+        let wait = hash(11, item.as_bytes()) % (4 * self.slowness + 1);
+        if wait > 0 {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+        }
+        if Fate::of(&item) == Fate::Download
+            && let Ok(request) = Request::parse(item.split('!').next().unwrap_or_default())
+            && let Err(error) = cx.download(request).await
+            && error.kind() == FetchErrorKind::Cancelled
+        {
+            // The item is processed in the next life. Any other result does not matter.
+            return Err(error.into());
+        }
+        Ok(OnItem::Keep(item))
     }
 }
 
@@ -134,16 +160,9 @@ impl ItemSink {
 }
 
 impl Pipeline<String> for ItemSink {
-    async fn process_item(&mut self, item: String, cx: &Context) -> Result<OnItem<String>> {
+    async fn process_item(&mut self, item: String, _: &Context) -> Result<OnItem<String>> {
         match Fate::of(&item) {
-            Fate::Kept => {}
-            Fate::Download => {
-                let of = item.split('!').next().unwrap_or_default();
-                if let Ok(request) = Request::parse(of) {
-                    // The result does not matter, and there may be none.
-                    let _ = cx.download(request).await;
-                }
-            }
+            Fate::Kept | Fate::Download => {}
             Fate::Dropped => return Ok(OnItem::Drop("fate".into())),
             Fate::Error => return Err(Error::msg("as the item wants it")),
             Fate::Panic => resume_unwind(Box::new("as the item wants it")),
