@@ -30,6 +30,9 @@ struct Recipes;
 #[doc = include_str!("../docs/guide/items.md")]
 struct Items;
 
+#[doc = include_str!("../docs/guide/media.md")]
+struct Media;
+
 #[doc = include_str!("../docs/guide/politeness.md")]
 struct Politeness;
 

@@ -62,12 +62,13 @@ pub mod prelude {
     pub use std::time::Duration;
 
     pub use huntsman_crawler::{
-        Context, CrawlReport, CsvFeed, DownloaderMiddleware, Error, Form, Item, LinkExtractor, OnException,
-        OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, PageNode, Pipeline, Plugin, Profile,
-        Request, Response, Result, Rule, Rules, Spider, SpiderMiddleware, Start, XPathScope, XmlFeed,
-        spider_fn,
+        ConcurrentPipeline, Context, CrawlReport, CsvFeed, DownloaderMiddleware, Error, Form, Item,
+        LinkExtractor, OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, PageNode,
+        Pipeline, Plugin, Profile, Request, Response, Result, Rule, Rules, Spider, SpiderMiddleware, Start,
+        XPathScope, XmlFeed, spider_fn,
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
+    pub use huntsman_middleware::{Media, MediaItem, StoredFile};
     pub use serde::{Deserialize, Serialize};
     pub use url::Url;
 }

@@ -1,13 +1,16 @@
 //! `crawl` of a spider file: its settings, its directory, and the file of its items.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use huntsman::middleware::ConfigSources;
 use huntsman::middleware::sinks::{Csv, Feed, FilePosition, Format, Json, JsonLines, Xml};
+use huntsman::middleware::{ConfigSources, Media};
 use huntsman::{
-    Backend, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, OnItem, Pipeline, Result, Spider, log,
+    Backend, ConcurrentPipeline, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, OnItem, Pipeline,
+    Result, Settings, Spider, log,
 };
 use serde_json::json;
+use url::Url;
 
 use crate::args::{Flags, SettingsArgs};
 use crate::commands::SiteArgs;
@@ -112,6 +115,44 @@ impl Items {
             (Some("xml"), false) => builder.pipeline(ItemsFeed(Xml::create(&path)?)),
             _ => return Err(fault("the name has to end with .jsonl, .csv, .json or .xml")),
         })
+    }
+}
+
+/// Adds the pipelines that fetch the files and images of the items, if settings ask for them.
+///
+/// # Errors
+/// The settings are not declared.
+pub(crate) fn with_media<S>(builder: CrawlerBuilder<S>, settings: &Settings) -> Outcome<CrawlerBuilder<S>>
+where
+    S: Spider<Item = PageRecord>,
+{
+    let media = Media::of_settings(settings)?;
+    Ok(media.into_iter().fold(builder, |builder, media| builder.concurrent_pipeline(ItemsMedia(media))))
+}
+
+/// Fetches the files of the items that belong to the records of pages.
+struct ItemsMedia(Media);
+
+impl ConcurrentPipeline<PageRecord> for ItemsMedia {
+    async fn open(&mut self, cx: &Context) -> Result<()> {
+        self.0.prepare(cx).await
+    }
+
+    /// No limit: each download has its own.
+    fn timeout(&self, _: &Settings) -> Option<Duration> {
+        None
+    }
+
+    async fn process_item(&self, mut record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
+        let page = Url::parse(&record.final_url).ok();
+        for item in &mut record.items {
+            self.0.fill(item, page.as_ref(), cx).await?;
+        }
+        Ok(OnItem::Keep(record))
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.0.verify()
     }
 }
 

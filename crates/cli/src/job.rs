@@ -17,7 +17,7 @@ use huntsman::{
 use url::Url;
 
 use crate::config::Config;
-use crate::declared::Declared;
+use crate::declared::{self, Declared};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{CANONICAL, HTML_REPORT, OutputDir, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
@@ -232,6 +232,9 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
     }
     if let Some(index) = &index {
         builder = text_index::install(builder, index);
+    }
+    if items.is_some() {
+        builder = declared::with_media(builder, &config.settings)?;
     }
     let hosts = ActiveHosts::default();
     if screen.has_progress() {

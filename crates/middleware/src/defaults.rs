@@ -2,6 +2,7 @@
 
 use huntsman_crawler::{CrawlerBuilder, Output, Page, Plugin, SettingsTable, Spider, spider_fn};
 
+use crate::MediaSettings;
 use crate::sinks::FeedSettings;
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each can be switched off or
@@ -35,7 +36,10 @@ impl Defaults {
 
 impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
-        crate::install_built_in(builder).with_settings::<FeedSettings>().mark_built_in()
+        crate::install_built_in(builder)
+            .with_settings::<FeedSettings>()
+            .with_settings::<MediaSettings>()
+            .mark_built_in()
     }
 }
 

@@ -16,6 +16,7 @@ mod guards;
 mod jobs;
 mod life_cycle;
 mod losses;
+mod media;
 mod near_dup;
 mod observers;
 mod pace;

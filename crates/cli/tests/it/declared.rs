@@ -202,3 +202,59 @@ fn a_broken_file_is_told_with_its_line_before_anything_is_done() {
     assert!(!dir.path().join("out").exists());
     assert_eq!(site.requests().len(), 0);
 }
+
+#[test]
+fn images_of_a_spider_file_survive_kills() {
+    const IMAGES: usize = 300;
+    let picture = |n: usize| [b"\x89PNG\r\n\x1a\n", n.to_string().as_bytes()].concat();
+    let mut builder = Site::builder();
+    for n in 0..IMAGES {
+        let next = format!("<img src='../i/{n}'><img src='/i/all'><a href='/p/{}'>next</a>", n + 1);
+        let path = if n == 0 { "/".to_owned() } else { format!("/p/{n}") };
+        builder = builder.page(&path, next);
+        builder = builder.answer(&format!("/i/{n}"), Answer::status(200).body(picture(n)));
+    }
+    let site = builder
+        .answer("/i/all", Answer::status(200).header("Content-Type", "image/png").body(picture(0)))
+        .route("/*", |_| Answer::status(404))
+        .start_blocking();
+    let text = format!(
+        "name = 'shop'\nstart = ['{}']\nallowed_domains = ['127.0.0.1']\n[settings]\nimages_store = 'images'\njob_commit_interval = 0.1\n\
+         [[rules]]\nrestrict_css = 'a'\n[items.product.fields]\nimage_urls = {{ css = 'img::attr(src)', type = 'list' }}\n",
+        site.url("/")
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let command = || {
+        let mut command = crawl_file(dir.path(), &site, &text);
+        command.args(["--store", "redb"]);
+        command
+    };
+    for kill in 1..=3 {
+        let mut child = command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let before = site.requests().len();
+        while site.requests().len() < before + 40 * kill && child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "the crawl goes on");
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let said = run(&mut command());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let items = lines(dir.path().join("shop-crawl/items.jsonl"));
+    assert_eq!(items.len(), IMAGES, "each page has its item once");
+    for item in &items {
+        let images = item["images"].as_array().unwrap();
+        assert_eq!(images.len(), 2);
+        for image in images {
+            assert_ne!(image["status"], "failed", "{item}");
+            let n = image["url"].as_str().unwrap().rsplit('/').next().unwrap().parse().unwrap_or(0);
+            let file = dir.path().join("images").join(image["path"].as_str().unwrap());
+            assert_eq!(std::fs::read(file).unwrap(), picture(n));
+        }
+    }
+    let twice: usize = (0..IMAGES).map(|n| site.count(&format!("/i/{n}")) - 1).sum();
+    assert!(twice <= 3 * 8, "{twice} images were fetched again after three kills");
+    assert_eq!(site.count("/i/all"), 1, "this one was there before the first kill");
+}
