@@ -30,6 +30,7 @@ pub(super) struct Rules {
     pub(super) redirects: bool,
     /// The thumbnails that are made; `None` if any file is stored, not only images.
     pub(super) images: Option<BTreeMap<String, (u32, u32)>>,
+    #[cfg_attr(not(feature = "thumbnails"), expect(dead_code, reason = "only thumbnails read it"))]
     pub(super) max_pixels: u64,
 }
 
