@@ -792,7 +792,7 @@ mod tests {
     #[test]
     fn a_tree_of_xml_is_cut_at_its_limit() {
         let page = xml(&format!("<a>{}<last/></a>", "<b/>".repeat(500_000)));
-        assert!(page.css("last").unwrap().is_empty());
+        assert!(page.select("last").unwrap().is_empty());
         assert!(page.is_tree_truncated());
         assert_eq!(page.nodes("//last").unwrap().len(), 1, "XPath has a limit of its own");
     }

@@ -236,7 +236,7 @@ mod tests {
     use serde::Deserialize;
     use url::Url;
 
-    use super::{Budget, Selector};
+    use super::{Amount, Budget, Selector};
     use crate::{Page, Request, Response, Result};
 
     /// The results of parsel; its versions are in the first line. The attributes of its document are in alphabetical

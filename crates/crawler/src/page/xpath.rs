@@ -1,10 +1,10 @@
 //! XPath on pages, over the tree of HTML or XML that the page has.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use foldhash::fast::RandomState;
 use huntsman_xpath::{Builder, Document, Kind, Node, Scope, Value, XPath};
@@ -26,7 +26,7 @@ static DEFAULT_SCOPE: LazyLock<Scope> = LazyLock::new(Scope::default);
 pub(super) struct Nodes {
     pub(super) document: Document,
     /// All elements. The tree of HTML has the same ones in the same order.
-    elements: OnceCell<Vec<Node>>,
+    elements: OnceLock<Vec<Node>>,
 }
 
 impl Nodes {
@@ -61,7 +61,7 @@ impl Nodes {
     }
 
     fn of(document: Document) -> Self {
-        Self { document, elements: OnceCell::new() }
+        Self { document, elements: OnceLock::new() }
     }
 
     /// The node of the element of the HTML tree at a place.
