@@ -117,7 +117,9 @@ async fn a_job_goes_on_with_its_rules() {
     let parts = Shop(Arc::default(), Some(3));
     let run = |shop: Shop| {
         let job = Job::open(dir.path().join("job"), Backend::Redb).unwrap();
-        quick(rules(shop), &web).set("concurrent_requests_per_domain", 1).job(job).run()
+        // No request leaves before the callback of the page before it, which may stop the crawl, has ended.
+        let one_by_one = quick(rules(shop), &web).set("concurrent_requests_per_domain", 1);
+        one_by_one.set("scraper_slot_max_active_size", 1).job(job).run()
     };
     assert_eq!(run(parts.clone()).await.unwrap().finish_reason, "enough");
     run(Shop(Arc::clone(&parts.0), None)).await.unwrap();
