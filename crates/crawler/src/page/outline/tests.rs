@@ -91,12 +91,11 @@ fn selector(random: &mut StdRng) -> String {
     css
 }
 
-/// The elements that another implementation finds below the outermost element, that one included.
+/// The elements that another implementation finds at the outermost element and below. Its own walk over a page is not in document order.
 fn model<'a>(page: &'a Page, css: &str) -> Vec<ElementRef<'a>> {
     let selector = scraper::Selector::parse(css).unwrap();
-    // `Html::select` goes by the order in which nodes were made, which differs where tags are nested wrongly.
-    let elements = page.tree().html.tree.root().descendants().filter_map(ElementRef::wrap);
-    elements.filter(|element| selector.matches(element)).collect()
+    let all = page.tree().html.root_element().descendants().filter_map(ElementRef::wrap);
+    all.filter(|element| selector.matches(element)).collect()
 }
 
 #[test]
@@ -112,7 +111,9 @@ fn selectors_find_what_a_plain_walk_finds() {
             let expected: Vec<String> = walked.iter().map(ElementRef::html).collect();
             assert_eq!(markup, expected, "{}", told());
             assert_eq!(page.css(&css).unwrap().get_all(), expected, "{}", told());
-            if css.contains(',') {
+            // `p *::text` takes what `p ::text` takes.
+            let is_deep = css.ends_with(" *") && !["> *", "+ *", "~ *"].iter().any(|end| css.ends_with(end));
+            if css.contains(',') || is_deep {
                 continue;
             }
             let is_taken = |element: &ElementRef<'_>| walked.contains(element);
