@@ -163,7 +163,6 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
     ///
     /// # Errors
     /// The crawl failed as a whole, or was finished before.
-    /// The crawl failed as a whole, or was finished before.
     pub async fn finish(&self) -> Result<CrawlReport> {
         let crawl = self.0.crawl.lock().unwrap_or_else(PoisonError::into_inner).take();
         let crawl = crawl.ok_or_else(|| Error::usage("this client was finished before"))?;

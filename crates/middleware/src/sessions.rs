@@ -570,7 +570,7 @@ impl SpiderMiddleware for Sessions {
     }
 }
 
-/// Saves the sessions in the job. Their cookies are saved by [`Cookies`].
+/// Saves the sessions in the job. Their cookies are saved by the component that keeps cookies.
 impl Persist for Sessions {
     fn name(&self) -> String {
         Self::NAME.to_owned()
