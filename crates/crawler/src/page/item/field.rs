@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use huntsman_xpath::Scope;
-use regex::Regex;
+use regex::{Match, Regex};
 
 use super::found::{Form, FoundValue, ItemValue, shown};
 use super::part::PagePart;
@@ -98,12 +98,12 @@ impl Field {
                 if selected.is_empty() {
                     return Ok(None);
                 }
-                let value = first(&self.formed(selected)?, &convert)?;
+                let value = first(&self.formed(selected, Amount::First)?, &convert)?;
                 if value.is_some() {
                     return Ok(value);
                 }
             }
-            first(&self.formed(self.select(part)?)?, &convert)
+            first(&self.formed(self.select(part)?, Amount::All)?, &convert)
         })
     }
 
@@ -150,7 +150,7 @@ impl Field {
         part: &PagePart<'a>,
         then: impl FnOnce(Vec<FoundValue<'a>>) -> Result<T>,
     ) -> Result<T> {
-        self.named(|| then(self.formed(self.select(part)?)?))
+        self.named(|| then(self.formed(self.select(part)?, Amount::All)?))
     }
 
     fn select<'a>(&self, part: &PagePart<'a>) -> Result<Vec<FoundValue<'a>>> {
@@ -164,13 +164,13 @@ impl Field {
         }
     }
 
-    /// What was selected, in the form of the field.
-    fn formed<'a>(&self, mut found: Vec<FoundValue<'a>>) -> Result<Vec<FoundValue<'a>>> {
+    /// What was selected, in the form of the field. If only the first is wanted, others may be given after it.
+    fn formed<'a>(&self, mut found: Vec<FoundValue<'a>>, amount: Amount) -> Result<Vec<FoundValue<'a>>> {
         if self.form != Form::Normal {
             found = found.into_iter().map(|value| value.in_form(self.form)).collect();
         }
         if let Some(pattern) = self.pattern {
-            found = self.matches(pattern, &found)?;
+            found = self.matches(pattern, &found, amount)?;
         }
         match self.join {
             Some(with) => joined(&found, with),
@@ -178,7 +178,12 @@ impl Field {
         }
     }
 
-    fn matches<'a>(&self, pattern: &str, found: &[FoundValue<'a>]) -> Result<Vec<FoundValue<'a>>> {
+    fn matches<'a>(
+        &self,
+        pattern: &str,
+        found: &[FoundValue<'a>],
+        amount: Amount,
+    ) -> Result<Vec<FoundValue<'a>>> {
         let regex = match self.regex.get() {
             Some(regex) => regex,
             None => {
@@ -186,14 +191,22 @@ impl Field {
                 self.regex.get_or_init(|| regex)
             }
         };
+        // Looking for groups costs more than looking for the whole match.
+        let has_groups = regex.captures_len() > 1;
         let mut matches = Vec::new();
         for value in found {
             let Some(text) = value.text()? else { continue };
-            for captures in regex.captures_iter(&text) {
-                // Group 0 is the whole match.
-                let whole = captures.get(0).filter(|_| captures.len() == 1);
-                let group = whole.or_else(|| captures.iter().skip(1).flatten().next());
-                matches.extend(group.map(|group| value.made(group.as_str().to_owned())));
+            let mut add = |group: Match<'_>| matches.push(value.made(group.as_str().to_owned()));
+            let groups =
+                regex.captures_iter(&text).filter_map(|groups| groups.iter().skip(1).flatten().next());
+            match (amount, has_groups) {
+                (Amount::First, false) => regex.find(&text).into_iter().for_each(&mut add),
+                (Amount::First, true) => groups.take(1).for_each(&mut add),
+                (Amount::All, false) => regex.find_iter(&text).for_each(&mut add),
+                (Amount::All, true) => groups.for_each(&mut add),
+            }
+            if amount == Amount::First && !matches.is_empty() {
+                break;
             }
         }
         Ok(matches)
