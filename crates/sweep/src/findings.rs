@@ -18,7 +18,7 @@ use serde_json::json;
 use super::candidates::Subject;
 use super::checked::Checked;
 use super::comparison::{Compared, Comparison};
-use super::report::PairFile;
+use super::report::{PairFile, Rank, ShownPairs};
 use super::side_by_side::pair;
 
 /// Writes the results of each article to a file, all its lines at once: a JSON object for each pair of the article and a
@@ -37,6 +37,7 @@ struct Inner {
     written: u64,
     position: FilePosition,
     pairs: PathBuf,
+    shown: ShownPairs,
     done: HashSet<String>,
     /// Errors of candidate sources that were already reported.
     reported: HashSet<String>,
@@ -71,6 +72,7 @@ impl Findings {
             written: 0,
             position,
             pairs: pairs.to_owned(),
+            shown: ShownPairs::default(),
             done: HashSet::new(),
             reported: HashSet::new(),
             warn,
@@ -82,7 +84,7 @@ impl Findings {
         self.inner().done.contains(article)
     }
 
-    /// Writes the results of an article, and both texts of each suspicious pair.
+    /// Writes the results of an article, and both texts of each suspicious pair that the report would show if the sweep ended now.
     ///
     /// # Errors
     /// The disk is full or gone.
@@ -111,6 +113,8 @@ impl Persist for Findings {
                 inner.path.display()
             )));
         }
+        let shown_pairs = ShownPairs::of(&inner.path);
+        inner.shown = shown_pairs.map_err(|error| Error::from(error).context(shown(&inner.path)))?;
         inner.done = done;
         Ok(())
     }
@@ -151,6 +155,10 @@ impl Inner {
             lines.push(b'\n');
         }
         for compared in comparison.sources.iter().filter(|compared| compared.is_flagged()) {
+            let score = compared.evidence().map_or(0.0, |evidence| evidence.score.value());
+            if !self.shown.add(Rank::of(compared.source.confidence.value(), score)) {
+                continue;
+            }
             self.keep_pair(&article, comparison.article.text(), compared)?;
         }
         if let Err(error) = self.file.write_all(&lines) {
@@ -252,7 +260,12 @@ mod tests {
     #[test]
     fn what_the_job_does_not_know_is_cut_off_and_its_articles_are_not_done() {
         let dir = tempfile::tempdir().unwrap();
-        let line = |article: &str, of: usize| format!("{}\n", json!({"article": article, "of": of}));
+        let line = |article: &str, of: usize| {
+            let evidence = json!({"score": 0.0, "verdict": "none", "coverage": 0.0, "longest_run": 0.0});
+            let fields = json!({"article": article, "of": of, "source": "s", "status": "compared", "confidence": 0.0,
+                "band": "none", "evidence": evidence});
+            format!("{fields}\n")
+        };
         let (known, unknown) = (line("a", 1), [line("b", 2), line("b", 2), line("c", 3)].concat());
         let path = dir.path().join("sweep.jsonl");
         let open = || Findings::open(&path, &dir.path().join("pairs"), Arc::new(|_: &str| {})).unwrap();

@@ -1,6 +1,7 @@
 //! The results of a sweep as an HTML page: in order of rank, with texts side by side.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
@@ -76,9 +77,70 @@ impl Line {
         self.band != "none" || self.evidence.verdict != "none"
     }
 
-    /// The sort key: the larger of both numbers, then the confidence.
-    fn rank(&self) -> (f64, f64) {
-        (self.confidence.max(self.evidence.score), self.confidence)
+    fn rank(&self) -> Rank {
+        Rank::of(self.confidence, self.evidence.score)
+    }
+}
+
+/// The place of a pair in the report; the greatest comes first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rank {
+    /// The larger of confidence and score.
+    suspicion: f64,
+    confidence: f64,
+}
+
+impl Rank {
+    pub(super) fn of(confidence: f64, score: f64) -> Self {
+        Self { suspicion: confidence.max(score), confidence }
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_suspicion = self.suspicion.total_cmp(&other.suspicion);
+        by_suspicion.then(self.confidence.total_cmp(&other.confidence))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Rank {}
+
+/// The ranks of the pairs whose texts the report would show if the sweep ended now.
+#[derive(Debug, Default)]
+pub(super) struct ShownPairs(BinaryHeap<Reverse<Rank>>);
+
+impl ShownPairs {
+    /// Those of a file of results.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn of(results: &Path) -> io::Result<Self> {
+        let (_, flagged) = read(results)?;
+        Ok(Self(flagged.iter().take(PAIRS).map(|line| Reverse(line.rank())).collect()))
+    }
+
+    /// Adds a pair. `false` if the report will not show it, because enough others come before it.
+    pub(super) fn add(&mut self, rank: Rank) -> bool {
+        if self.0.len() == PAIRS {
+            if self.0.peek().is_some_and(|Reverse(last)| rank <= *last) {
+                return false;
+            }
+            self.0.pop();
+        }
+        self.0.push(Reverse(rank));
+        true
     }
 }
 
@@ -116,7 +178,7 @@ fn read(path: &Path) -> io::Result<(SweepTotals, Vec<Line>)> {
     let (mut articles, mut suspected, mut possible) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut flagged: Vec<Line> = Vec::new();
     let sort = |flagged: &mut Vec<Line>| {
-        flagged.sort_by(|a, b| b.rank().partial_cmp(&a.rank()).unwrap_or(std::cmp::Ordering::Equal));
+        flagged.sort_by_key(|line| Reverse(line.rank()));
         flagged.truncate(ROWS);
     };
     for line in BufReader::new(File::open(path)?).lines() {
@@ -252,5 +314,47 @@ fn chart(totals: &SweepTotals) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pair_is_kept_exactly_if_the_report_would_show_it_at_the_time() {
+        let seed = rand::random();
+        println!("seed {seed}");
+        let mut random = StdRng::seed_from_u64(seed);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sweep.jsonl");
+        let mut results = String::new();
+        let (mut pairs, mut kept) = (ShownPairs::default(), HashSet::new());
+        for number in 0..400 {
+            // Many have the same rank; the earlier one comes first.
+            let (confidence, score) =
+                (f64::from(random.random_range(0..20)) / 20.0, f64::from(random.random_range(0..20)) / 20.0);
+            let is_kept = pairs.add(Rank::of(confidence, score));
+            let line = json!({"article": "a", "source": number.to_string(), "status": "compared", "confidence": confidence,
+                "band": "possible", "evidence": {"score": score, "verdict": "none", "coverage": 0.5, "longest_run": 9.0}});
+            results.push_str(&format!("{line}\n"));
+            fs::write(&path, &results).unwrap();
+            let (_, flagged) = read(&path).unwrap();
+            let is_shown = flagged.iter().take(PAIRS).any(|line| line.source == number.to_string());
+            assert_eq!(is_kept, is_shown, "pair {number}");
+            if is_kept {
+                kept.insert(number.to_string());
+            }
+            if random.random_ratio(1, 50) {
+                pairs = ShownPairs::of(&path).unwrap();
+            }
+        }
+        let (_, flagged) = read(&path).unwrap();
+        assert!(flagged.iter().take(PAIRS).all(|line| kept.contains(&line.source)));
+        assert!(kept.len() < 300, "{}", kept.len());
     }
 }

@@ -20,7 +20,8 @@ use super::workspace::Workspace;
 pub struct SweepFiles {
     /// The file of results, with a line of JSON for each pair of an article and a source. It is created, or continued.
     pub results: PathBuf,
-    /// The folder of pairs of texts side by side, for the report. It is created.
+    /// The folder of pairs of texts side by side: those that the report shows, and those that it would have shown before more serious ones were
+    /// found. It is created.
     pub pairs: PathBuf,
     /// The folder of articles that wait for their check. It is created.
     pub articles: PathBuf,
