@@ -1,15 +1,15 @@
 //! A field of an item: its selector, and what is done with what it finds.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use huntsman_xpath::Scope;
-use regex::{Match, Regex};
+use regex::{Captures, Match, Regex};
 
 use super::found::{Form, FoundValue, ItemValue, shown};
 use super::part::PagePart;
 use crate::error::{Error, Result};
-use crate::page::selector::Amount;
 
 /// A field of an item. The code of `#[derive(Item)]` has one as a static, so that regular expressions are compiled once.
 #[derive(Debug)]
@@ -94,16 +94,20 @@ impl Field {
         self.named(|| {
             // Most fields have one value, and most parts have it in the first place where it can be.
             if let (Query::Css(css), None) = (self.query, self.join) {
-                let selected = part.find_css(css, Amount::First)?;
-                if selected.is_empty() {
-                    return Ok(None);
-                }
-                let value = first(&self.formed(selected, Amount::First)?, &convert)?;
+                let Some(found) = part.first_css(css)? else { return Ok(None) };
+                let found = found.in_form(self.form);
+                let value = match self.pattern {
+                    None => convert(&found)?,
+                    Some(pattern) => match self.first_match(pattern, &found)? {
+                        Some(found) => convert(&found)?,
+                        None => None,
+                    },
+                };
                 if value.is_some() {
                     return Ok(value);
                 }
             }
-            first(&self.formed(self.select(part)?, Amount::All)?, &convert)
+            first(&self.formed(self.select(part)?)?, &convert)
         })
     }
 
@@ -150,12 +154,12 @@ impl Field {
         part: &PagePart<'a>,
         then: impl FnOnce(Vec<FoundValue<'a>>) -> Result<T>,
     ) -> Result<T> {
-        self.named(|| then(self.formed(self.select(part)?, Amount::All)?))
+        self.named(|| then(self.formed(self.select(part)?)?))
     }
 
     fn select<'a>(&self, part: &PagePart<'a>) -> Result<Vec<FoundValue<'a>>> {
         match self.query {
-            Query::Css(css) => part.find_css(css, Amount::All),
+            Query::Css(css) => part.find_css(css),
             Query::Json(path) => part.find_json(path),
             Query::XPath(path, prefixes) => {
                 part.find_xpath(path, self.scope.get_or_init(|| scope_of(prefixes)))
@@ -164,13 +168,13 @@ impl Field {
         }
     }
 
-    /// What was selected, in the form of the field. If only the first is wanted, others may be given after it.
-    fn formed<'a>(&self, mut found: Vec<FoundValue<'a>>, amount: Amount) -> Result<Vec<FoundValue<'a>>> {
+    /// What was selected, in the form of the field.
+    fn formed<'a>(&self, mut found: Vec<FoundValue<'a>>) -> Result<Vec<FoundValue<'a>>> {
         if self.form != Form::Normal {
             found = found.into_iter().map(|value| value.in_form(self.form)).collect();
         }
         if let Some(pattern) = self.pattern {
-            found = self.matches(pattern, &found, amount)?;
+            found = self.matches(pattern, &found)?;
         }
         match self.join {
             Some(with) => joined(&found, with),
@@ -178,38 +182,40 @@ impl Field {
         }
     }
 
-    fn matches<'a>(
-        &self,
-        pattern: &str,
-        found: &[FoundValue<'a>],
-        amount: Amount,
-    ) -> Result<Vec<FoundValue<'a>>> {
-        let regex = match self.regex.get() {
-            Some(regex) => regex,
-            None => {
-                let regex = Regex::new(pattern)?;
-                self.regex.get_or_init(|| regex)
-            }
-        };
-        // Looking for groups costs more than looking for the whole match.
-        let has_groups = regex.captures_len() > 1;
+    fn compiled(&self, pattern: &str) -> Result<&Regex> {
+        if let Some(regex) = self.regex.get() {
+            return Ok(regex);
+        }
+        let regex = Regex::new(pattern)?;
+        Ok(self.regex.get_or_init(|| regex))
+    }
+
+    fn matches<'a>(&self, pattern: &str, found: &[FoundValue<'a>]) -> Result<Vec<FoundValue<'a>>> {
+        let regex = self.compiled(pattern)?;
         let mut matches = Vec::new();
         for value in found {
-            let Some(text) = value.text()? else { continue };
-            let mut add = |group: Match<'_>| matches.push(value.made(group.as_str().to_owned()));
-            let groups =
-                regex.captures_iter(&text).filter_map(|groups| groups.iter().skip(1).flatten().next());
-            match (amount, has_groups) {
-                (Amount::First, false) => regex.find(&text).into_iter().for_each(&mut add),
-                (Amount::First, true) => groups.take(1).for_each(&mut add),
-                (Amount::All, false) => regex.find_iter(&text).for_each(&mut add),
-                (Amount::All, true) => groups.for_each(&mut add),
-            }
-            if amount == Amount::First && !matches.is_empty() {
-                break;
+            let Some(text) = value.page_text()? else { continue };
+            if has_groups(regex) {
+                let groups = regex.captures_iter(&text).filter_map(|groups| first_group(&groups));
+                matches.extend(groups.map(|group| value.made(slice(&text, group.range()))));
+            } else {
+                matches.extend(regex.find_iter(&text).map(|found| value.made(slice(&text, found.range()))));
             }
         }
         Ok(matches)
+    }
+
+    /// The first of the [`matches`](Self::matches), unless a match without groups comes before it.
+    fn first_match<'a>(&self, pattern: &str, found: &FoundValue<'a>) -> Result<Option<FoundValue<'a>>> {
+        let regex = self.compiled(pattern)?;
+        let Some(text) = found.page_text()? else { return Ok(None) };
+        // Looking for groups costs more than looking for the whole match.
+        let place = if has_groups(regex) {
+            regex.captures(&text).and_then(|groups| first_group(&groups)).map(|group| group.range())
+        } else {
+            regex.find(&text).map(|found| found.range())
+        };
+        Ok(place.map(|place| found.made(slice(&text, place))))
     }
 
     /// The error if there is no value: the selector, and what it found.
@@ -286,6 +292,24 @@ impl<T, E: std::fmt::Display> Converted<T> for Result<T, E> {
     }
 }
 
+/// Whether an expression has groups besides the whole match.
+fn has_groups(regex: &Regex) -> bool {
+    regex.captures_len() > 1
+}
+
+/// The first group that took part in a match.
+fn first_group<'t>(groups: &Captures<'t>) -> Option<Match<'t>> {
+    groups.iter().skip(1).flatten().next()
+}
+
+/// A part of a text, without a copy if the text is borrowed.
+fn slice<'a>(text: &Cow<'a, str>, range: Range<usize>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[range]),
+        Cow::Owned(text) => Cow::Owned(text[range].to_owned()),
+    }
+}
+
 /// The first value that is not empty.
 fn first<T>(found: &[FoundValue<'_>], convert: impl Convert<T>) -> Result<Option<T>> {
     found.iter().find_map(|value| convert(value).transpose()).transpose()
@@ -300,7 +324,7 @@ fn joined<'a>(found: &[FoundValue<'a>], with: &str) -> Result<Vec<FoundValue<'a>
     Ok(found
         .first()
         .filter(|_| !text.is_empty())
-        .map(|first| first.made(text.join(with)))
+        .map(|first| first.made(Cow::Owned(text.join(with))))
         .into_iter()
         .collect())
 }

@@ -51,8 +51,8 @@ impl<'a> FoundValue<'a> {
     }
 
     /// Another text in the same form, which was made of this value.
-    pub(super) fn made(&self, text: String) -> Self {
-        Self { part: self.part, kind: Kind::Text(Cow::Owned(text)), form: self.form }
+    pub(super) fn made(&self, text: Cow<'a, str>) -> Self {
+        Self { part: self.part, kind: Kind::Text(text), form: self.form }
     }
 
     /// The value as a text. White space at both ends is removed and each run inside is one space, unless the field is `raw`; an element gives all
@@ -61,11 +61,24 @@ impl<'a> FoundValue<'a> {
     /// # Errors
     /// The texts of the item take more than 64 MiB.
     pub fn text(&self) -> Result<Option<Cow<'_, str>>> {
-        let text = self.raw_text()?;
-        Ok(match self.form {
+        Ok(self.in_its_form(self.raw_text()?))
+    }
+
+    /// Like [`text`](Self::text), for as long as the page lives if the text stands there as it is.
+    pub(super) fn page_text(&self) -> Result<Option<Cow<'a, str>>> {
+        let text = match &self.kind {
+            Kind::Text(text) => text.clone(),
+            Kind::Place(place) => self.text_at(place),
+        };
+        self.part.read(text.len())?;
+        Ok(self.in_its_form(text))
+    }
+
+    fn in_its_form<'t>(&self, text: Cow<'t, str>) -> Option<Cow<'t, str>> {
+        match self.form {
             Form::Raw | Form::Markup => Some(text),
             Form::Normal => Some(normal(text)).filter(|text| !text.is_empty()),
-        })
+        }
     }
 
     /// The value as a text, as in the document; an element gives its markup if the field is `html`.
@@ -73,19 +86,25 @@ impl<'a> FoundValue<'a> {
     /// # Errors
     /// The texts of the item take more than 64 MiB.
     pub fn raw_text(&self) -> Result<Cow<'_, str>> {
-        let is_markup = self.form == Form::Markup;
         let text = match &self.kind {
             Kind::Text(text) => Cow::Borrowed(&**text),
-            Kind::Place(Place::Element(element)) if is_markup => Cow::Owned(element.html()),
-            Kind::Place(Place::Element(element)) => element.raw_text(),
-            Kind::Place(Place::Node(node)) if is_markup => Cow::Owned(node.markup()),
-            Kind::Place(Place::Node(node)) => Cow::Borrowed(node.raw_text()),
-            Kind::Place(Place::Json(_, Value::String(text))) => Cow::Borrowed(&**text),
-            Kind::Place(Place::Json(_, value)) => Cow::Owned(value.to_string()),
-            Kind::Place(Place::Page(page)) => Cow::Borrowed(page.body_text()),
+            Kind::Place(place) => self.text_at(place),
         };
         self.part.read(text.len())?;
         Ok(text)
+    }
+
+    fn text_at(&self, place: &Place<'a>) -> Cow<'a, str> {
+        let is_markup = self.form == Form::Markup;
+        match *place {
+            Place::Element(element) if is_markup => Cow::Owned(element.html()),
+            Place::Element(element) => element.raw_text(),
+            Place::Node(node) if is_markup => Cow::Owned(node.markup()),
+            Place::Node(node) => Cow::Borrowed(node.raw_text()),
+            Place::Json(_, Value::String(text)) => Cow::Borrowed(text),
+            Place::Json(_, value) => Cow::Owned(value.to_string()),
+            Place::Page(page) => Cow::Borrowed(page.body_text()),
+        }
     }
 
     /// The value as a part of the page, from which an item can be read.

@@ -168,27 +168,46 @@ impl<'a> PagePart<'a> {
     }
 
     /// What a CSS selector finds. Elements are inside the part and never the part itself, else a list of items of its own type would not
-    /// end; texts and attributes may be its own. If only the first is wanted, others may be given after it.
-    pub(super) fn find_css(&self, css: &str, amount: Amount) -> Result<Vec<FoundValue<'a>>> {
+    /// end; texts and attributes may be its own.
+    pub(super) fn find_css(&self, css: &str) -> Result<Vec<FoundValue<'a>>> {
         let scope = self.element()?;
-        let is_page = matches!(self.place, Place::Page(_));
-        let (selector, tree) = (Selector::of(css)?, scope.page().tree());
-        let (mut found, mut visits) = selector.find_counted(tree, scope.place(), amount)?;
-        if let (Amount::First, [Found::Element(_, place)]) = (amount, found.as_slice())
-            && *place == scope.place()
-        {
-            let (all, further) = selector.find_counted(tree, scope.place(), Amount::All)?;
-            (found, visits) = (all, visits + further);
+        let found = self.select(scope, &*Selector::of(css)?, Amount::All)?;
+        Ok(found.into_iter().filter_map(|found| self.value_in(scope, found)).collect())
+    }
+
+    /// The first of what a CSS selector finds.
+    pub(super) fn first_css(&self, css: &str) -> Result<Option<FoundValue<'a>>> {
+        let scope = self.element()?;
+        let selector = Selector::of(css)?;
+        let Some(first) = self.select(scope, &selector, Amount::First)?.first().copied() else {
+            return Ok(None);
+        };
+        let value = self.value_in(scope, first);
+        if value.is_some() {
+            return Ok(value);
         }
+        // The first is the part itself.
+        let found = self.select(scope, &selector, Amount::All)?;
+        Ok(found.into_iter().find_map(|found| self.value_in(scope, found)))
+    }
+
+    fn select(&self, scope: Element<'a>, selector: &Selector, amount: Amount) -> Result<Vec<Found<'a>>> {
+        let (found, visits) = selector.find_counted(scope.page().tree(), scope.place(), amount)?;
         self.budget.visit(visits)?;
-        let place = |found| match found {
+        Ok(found)
+    }
+
+    /// The value of what was found in an element; `None` for the element itself, unless the part is the page.
+    fn value_in(&self, scope: Element<'a>, found: Found<'a>) -> Option<FoundValue<'a>> {
+        match found {
             Found::Value(text) => Some(FoundValue::text_of(*self, text)),
-            Found::Element(node, place) if is_page || place != scope.place() => {
+            Found::Element(_, place) if place == scope.place() && !matches!(self.place, Place::Page(_)) => {
+                None
+            }
+            Found::Element(node, place) => {
                 Some(FoundValue::place_of(*self, Place::Element(Element::at(scope.page(), node, place))))
             }
-            Found::Element(..) => None,
-        };
-        Ok(found.into_iter().filter_map(place).collect())
+        }
     }
 
     /// What an XPath expression finds: elements as places, all else as texts.
@@ -249,9 +268,9 @@ mod tests {
         // Only the two paragraphs are looked at, and each is a step.
         let few_visits = budget(3, 8);
         let part = PagePart::new(Place::Page(&page), &few_visits);
-        let found = part.find_css("p", Amount::All).unwrap();
+        let found = part.find_css("p").unwrap();
         assert_eq!(found[1].text().unwrap().as_deref(), Some("two"));
-        let told = part.find_css("p", Amount::All).unwrap_err().to_string();
+        let told = part.find_css("p").unwrap_err().to_string();
         assert!(told.contains("more than 50000000 visits of nodes"), "{told}");
         assert!(found[0].text().is_ok());
         assert!(found[0].text().unwrap_err().to_string().contains("more than 64 MiB"));
