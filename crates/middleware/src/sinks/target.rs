@@ -164,6 +164,10 @@ pub(crate) fn open_to_append(
         return Ok((files::open_append(path)?, Vec::new()));
     }
     let file = files::open_write(path)?;
+    // For a decoder, an empty file is one that lacks its beginning.
+    if file.metadata()?.len() == 0 {
+        return Ok((file, Vec::new()));
+    }
     let reader = BufReader::new(&file);
     let (head, is_whole) = match compression {
         Compression::None => measure(reader, &mut boundary)?,
