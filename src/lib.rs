@@ -52,6 +52,10 @@ pub use huntsman_metrics as metrics;
 pub use huntsman_middleware as middleware;
 pub use huntsman_middleware::{DeclaredItem, DeclaredSpider};
 pub use huntsman_output as output;
+#[cfg(feature = "project")]
+pub use huntsman_project as project;
+#[cfg(feature = "project")]
+pub use huntsman_project::Project;
 pub use huntsman_serve as serve;
 pub use huntsman_store as store;
 pub use huntsman_sweep as sweep;
@@ -69,6 +73,8 @@ pub mod prelude {
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use huntsman_middleware::{Media, MediaItem, StoredFile};
+    #[cfg(feature = "project")]
+    pub use huntsman_project::{Arguments, Project};
     pub use serde::{Deserialize, Serialize};
     pub use url::Url;
 }

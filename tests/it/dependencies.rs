@@ -93,11 +93,22 @@ fn crates_depend_only_downwards() {
             ],
         ),
         (
+            "huntsman-project",
+            &[
+                "huntsman-crawler",
+                "huntsman-files",
+                "huntsman-middleware",
+                "huntsman-output",
+                "huntsman-serve",
+            ],
+        ),
+        (
             "huntsman",
             &[
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",
+                "huntsman-project",
                 "huntsman-serve",
                 "huntsman-crawler",
                 "huntsman-dedup",
@@ -216,10 +227,27 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn only_the_command_line_parses_arguments() {
+fn only_commands_parse_arguments() {
     for (name, dependencies) in dependencies() {
         let parses = dependencies.contains("clap") || dependencies.contains("indicatif");
-        assert!(!parses || ["huntsman-cli", "huntsman-bench"].contains(&name.as_str()), "{name}");
+        let is_command = ["huntsman-bench", "huntsman-cli", "huntsman-project"].contains(&name.as_str());
+        assert!(!parses || is_command, "{name}");
+    }
+}
+
+#[test]
+fn a_library_needs_no_crate_of_commands() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "huntsman", "--edges", "normal", "--prefix", "none", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let has = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
+    assert!(has("huntsman-serve"), "the tree lists what is needed");
+    for name in ["clap", "huntsman-project", "indicatif"] {
+        assert!(!has(name), "without the feature `project`, the library needs {name}");
     }
 }
 

@@ -4,5 +4,7 @@ mod conformance;
 mod crawls;
 mod dependencies;
 mod fuzz;
+#[cfg(feature = "project")]
+mod project;
 #[cfg(feature = "spider")]
 mod spider;

@@ -1,9 +1,6 @@
 //! The command line: the commands, from which help texts, checks and shell completions are generated. The flags of
 //! each command are defined beside it.
 
-mod settings;
-mod values;
-
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -16,8 +13,8 @@ use crate::dedup::DedupCommand;
 use crate::serve::ServeArgs;
 use crate::sweep::SweepArgs;
 
-pub(crate) use settings::{Flags, NetworkArgs, SettingsArgs, list, set};
-pub(crate) use values::{listen_address, positive, positive_seconds, seconds, share, span};
+pub(crate) use crate::command::flags::{Flags, NetworkArgs, SettingsArgs, list, set};
+pub(crate) use crate::command::values::{listen_address, positive, positive_seconds, seconds, share, span};
 
 /// A polite, fast web crawler.
 #[derive(Debug, Parser)]

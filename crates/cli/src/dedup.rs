@@ -12,6 +12,7 @@ pub(crate) use args::{
     AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
     StatsArgs, distance, features,
 };
+pub use failure::OrFailure;
 pub(crate) use failure::{failure, sources, told};
 pub(crate) use metrics::{at_the_end, serve};
 pub(crate) use place::place;

@@ -21,29 +21,24 @@ use clap::Parser;
 
 mod args;
 mod commands;
-mod config;
 mod copyvio;
 mod declared;
 mod dedup;
-mod directory;
-pub mod exit;
 mod job;
-mod logging;
-mod metrics;
 mod panics;
-pub mod process;
-pub mod progress;
 mod reachable;
-pub mod render;
 mod serve;
 mod server;
-mod signals;
 mod sink;
 mod spider;
 mod sweep;
 mod text_index;
 
 use huntsman::output;
+use huntsman::project::command;
+use huntsman::project::command::{directory, logging, metrics};
+
+pub use huntsman::project::command::{exit, process, progress, render};
 
 /// A page makes hundreds of small allocations on one thread and frees some on another; with the system's allocator
 /// these would take a sixth of the processor time of a crawl.
@@ -52,39 +47,24 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 pub use commands::crawl;
 pub use copyvio::pdf_reader;
+pub use dedup::OrFailure;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::Outcome;
+
+/// The settings of a command.
+mod config {
+    pub(crate) use huntsman::project::command::Config;
+}
 
 /// Runs `huntsman` with the arguments of this process.
 pub fn huntsman() -> ExitCode {
     start(commands::run)
 }
 
-/// Sets up the process, parses its arguments, runs `work`, and prints the error on stderr if it fails.
+/// Sets up the process, parses its arguments, runs `work`, and prints the error on stderr if it fails. What panics is told where it matters.
 pub fn start<C: Parser>(work: impl FnOnce(C) -> Outcome) -> ExitCode {
     panics::keep_quiet();
-    process::begin();
-    process::prepare();
-    let cli = match C::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // If the reader of the output went away, there is nothing to report.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
-        }
-    };
-    match panics::caught(|| work(cli)) {
-        Ok(exit) => exit.into(),
-        Err(failure) if failure.is_broken_pipe => Exit::Done.into(),
-        Err(failure) => {
-            render::say(&format!(
-                "{} {}",
-                render::Style::stderr().red("error:"),
-                render::escape_document(&failure.message)
-            ));
-            failure.exit.into()
-        }
-    }
+    command::start(work)
 }
 
 /// Runs a command of `huntsman` in a process that [`start`] set up. Wrong arguments end the process, as they end the

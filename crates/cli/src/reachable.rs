@@ -1,52 +1,17 @@
-//! Checks the addresses of the start URLs before a crawl begins, and gives advice if they cannot be fetched.
+//! Advice about pages that were not fetched, with the flags of the commands that crawl sites.
 
-use huntsman::middleware::HttpProxySettings;
-use huntsman::{FetchErrorKind, HttpDownloader, Settings};
 use url::Url;
 
-use crate::exit::{Failure, Outcome};
+use crate::command::reachable;
 
-/// Maximum number of start URLs that are checked.
-const LOOKED_AT: usize = 20;
-
-/// Checks that at least one start URL has an address that may be connected to. If none has, the crawl is not started:
-/// it could only record that.
-///
-/// # Errors
-/// No start URL has such an address; every URL is named with the reason and what to do.
-pub(crate) async fn look_at(urls: &[Url], settings: &Settings, downloader: &HttpDownloader) -> Outcome<()> {
-    // A proxy resolves host names itself.
-    let proxies: HttpProxySettings = settings.of()?;
-    if proxies.proxy.is_some() || proxies.proxy_from_env || urls.len() > LOOKED_AT {
-        return Ok(());
-    }
-    let mut refusals = Vec::new();
-    for url in urls {
-        match downloader.check(url).await {
-            Ok(()) => return Ok(()),
-            Err(error) => {
-                refusals.push(format!("{url}: {error}{}", advice(error.kind().name(), url)));
-            }
-        }
-    }
-    if refusals.is_empty() { Ok(()) } else { Err(Failure::crawl(refusals.join("\n"))) }
-}
+pub(crate) use crate::command::reachable::look_at;
 
 /// Advice for a reason (`robots: Disallow: /x`) why a URL was not fetched, if a flag or the user can do something
 /// about it.
 pub(crate) fn advice(reason: &str, url: &Url) -> String {
-    let is = |kind: FetchErrorKind| reason.split(':').next() == Some(kind.name());
-    if is(FetchErrorKind::AddressRefused) {
-        let (host, port) = (url.host_str().unwrap_or(""), url.port_or_known_default().unwrap_or(80));
-        format!("; if you mean it: --allow-address {host}:{port}")
-    } else if is(FetchErrorKind::Dns) {
-        "; check the name and the network".to_owned()
-    } else if reason == "robots" || reason.starts_with("robots:") {
-        "; --ignore-robots fetches it all the same".to_owned()
-    } else if reason.starts_with("offsite") {
-        "; start there, or let the crawl go there with --allow-host or --scope domain".to_owned()
-    } else {
-        String::new()
+    match reason.starts_with("offsite") {
+        true => "; start there, or let the crawl go there with --allow-host or --scope domain".to_owned(),
+        false => reachable::advice(reason, url),
     }
 }
 
@@ -55,11 +20,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advice_names_the_flag_that_helps() {
+    fn a_start_url_that_leads_elsewhere_names_the_flags_of_the_scope() {
         let url = Url::parse("http://[::1]/x").unwrap();
-        assert!(advice("address_refused: ::1", &url).ends_with("--allow-address [::1]:80"));
-        assert!(advice("robots: Disallow: /", &url).contains("--ignore-robots"));
         assert!(advice("offsite: redirects to http://b/", &url).contains("--allow-host"));
-        assert_eq!(advice("robots_unreachable: refused", &url), "");
+        assert!(advice("robots: Disallow: /", &url).contains("--ignore-robots"));
     }
 }

@@ -1,5 +1,6 @@
 //! The settings of a program: profile, settings file, environment and flags, in layers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use huntsman_crawler::terminal::escape;
@@ -29,17 +30,38 @@ pub struct ConfigSources {
     /// Settings file in TOML; without it, `huntsman.toml` in the working directory if there is one. Its top-level keys are settings, and
     /// `profile`.
     pub file: Option<PathBuf>,
-    /// Settings of the spider that is run.
+    /// Settings of the spider that is run. They take precedence over the settings file.
     pub spider: Vec<(&'static str, Value)>,
+    /// The crawl of a program that is configured by its settings file, if there is one.
+    pub crawl: Option<CrawlSources>,
     /// Pairs such as `retry_times=3`, as the flag `--set` of the command takes them.
     pub set: Vec<String>,
     /// Called with the name of each variable that begins with `HUNTSMAN_` and looks like no setting; such variables are ignored.
     pub on_ignored: fn(&str),
 }
 
+/// What a settings file finds in a program with several spiders.
+#[derive(Clone, Debug)]
+pub struct CrawlSources {
+    /// The spider that is run: the table `spiders.NAME` of the settings file is for it alone, and takes precedence over the rest of the file.
+    pub spider: String,
+    /// All settings that its crawl has ([`CrawlerBuilder::settings_table`](huntsman_crawler::CrawlerBuilder::settings_table)).
+    pub table: SettingsTable,
+    /// What the program and the spider set
+    /// ([`CrawlerBuilder::as_defaults`](huntsman_crawler::CrawlerBuilder::as_defaults), `given_layers`).
+    pub layers: Layers,
+}
+
 impl Default for ConfigSources {
     fn default() -> Self {
-        Self { profile: None, file: None, spider: Vec::new(), set: Vec::new(), on_ignored: |_| {} }
+        Self {
+            profile: None,
+            file: None,
+            spider: Vec::new(),
+            crawl: None,
+            set: Vec::new(),
+            on_ignored: |_| {},
+        }
     }
 }
 
@@ -56,12 +78,17 @@ pub struct Config {
     pub settings: Settings,
     /// The settings file that was read.
     pub file: Option<PathBuf>,
+    /// The names of the spiders that the settings file has a table for.
+    pub spiders: Vec<String>,
 }
 
 impl Config {
     /// Reads all sources. A later one takes precedence: the profile, `defaults` of the program, the settings file, the spider, variables of the
     /// environment (`HUNTSMAN_` and the setting in upper case), `flags` of the program, and [`ConfigSources::set`], which names the setting
     /// itself.
+    ///
+    /// In the settings file, a table `settings` is the same as the keys at its top. Tables `spiders.NAME` are for the spiders of a program
+    /// ([`ConfigSources::crawl`]); without one they are not looked at.
     ///
     /// # Errors
     /// A source cannot be read, a setting does not exist or has a wrong value (the message names the source and the nearest name), or the
@@ -83,11 +110,15 @@ impl Config {
         environment.retain(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()));
         environment.sort();
         let file = file_of(sources.file.as_deref());
-        let mut project = match &file {
-            Some(path) => read(path)?,
-            None => Map::new(),
+        let in_file = |error: Error| error.context(shown(&file));
+        let FileValues { mut project, spiders } = match &file {
+            Some(path) => FileValues::of(read(path)?).map_err(in_file)?,
+            None => FileValues::default(),
         };
-        let profile_in_file = match project.remove("profile") {
+        let names = spiders.keys().cloned().collect();
+        let own = sources.crawl.as_ref().and_then(|crawl| spiders.get(&crawl.spider)).cloned();
+        let mut own = own.unwrap_or_default();
+        let profile_in_file = match own.remove("profile").or(project.remove("profile")) {
             Some(Value::String(name)) => Some(name),
             Some(other) => {
                 return Err(Error::usage(format!("{}: profile = {other}: use a name", shown(&file))));
@@ -98,18 +129,20 @@ impl Config {
             environment.iter().find(|(name, _)| name == "profile").map(|(_, value)| value.clone());
         let profile: Profile = match sources.profile.clone().or(profile_in_environment).or(profile_in_file) {
             Some(name) => name.parse()?,
-            None => Profile::default(),
+            None => sources.crawl.as_ref().map_or(Profile::default(), |crawl| crawl.layers.profile()),
         };
 
-        let table = Defaults::settings_table();
-        let mut layers = Layers::default();
+        let (table, mut layers) = match &sources.crawl {
+            Some(crawl) => (crawl.table.clone(), crawl.layers.clone()),
+            None => (Defaults::settings_table(), Layers::default()),
+        };
         layers.set_profile(profile);
         for (name, value) in defaults {
             layers.set(Layer::Command, name, value);
         }
-        for (name, value) in project {
+        for (name, value) in project.into_iter().chain(own) {
             let name = name.to_ascii_lowercase();
-            table.check(&name, &value).map_err(|error| error.context(shown(&file)))?;
+            table.check(&name, &value).map_err(in_file)?;
             layers.set(Layer::Project, &name, value);
         }
         for (name, value) in &sources.spider {
@@ -135,7 +168,7 @@ impl Config {
         }
         let settings = layers.resolve(&table)?;
         require_contact(profile, &settings)?;
-        Ok(Self { profile, table, layers, settings, file })
+        Ok(Self { profile, table, layers, settings, file, spiders: names })
     }
 
     /// Settings that differ from the defaults, with the layer that decided; secrets are masked.
@@ -149,6 +182,50 @@ impl Config {
                 Some((info.name, info.shown(self.settings.get(info.name)?), layer))
             })
             .collect()
+    }
+}
+
+/// The values of a settings file: those for all crawls, and those for single spiders.
+#[derive(Default)]
+struct FileValues {
+    project: Map<String, Value>,
+    spiders: BTreeMap<String, Map<String, Value>>,
+}
+
+impl FileValues {
+    fn of(mut project: Map<String, Value>) -> Result<Self> {
+        let mut spiders = BTreeMap::new();
+        match project.remove("spiders") {
+            None => {}
+            Some(Value::Object(tables)) => {
+                for (name, values) in tables {
+                    let Value::Object(values) = values else {
+                        return Err(Error::usage(format!(
+                            "spiders.{name} = {values}: use a table of settings, [spiders.{name}]"
+                        )));
+                    };
+                    spiders.insert(name, values);
+                }
+            }
+            Some(other) => {
+                return Err(Error::usage(format!("spiders = {other}: use tables such as [spiders.NAME]")));
+            }
+        }
+        match project.remove("settings") {
+            None => {}
+            Some(Value::Object(settings)) => {
+                for (name, value) in settings {
+                    if project.contains_key(&name) {
+                        return Err(Error::usage(format!(
+                            "{name} stands both at the top and in [settings]; remove one of them"
+                        )));
+                    }
+                    project.insert(name, value);
+                }
+            }
+            Some(other) => return Err(Error::usage(format!("settings = {other}: use a table, [settings]"))),
+        }
+        Ok(Self { project, spiders })
     }
 }
 
@@ -257,6 +334,36 @@ mod tests {
             (number("download_delay"), number("retry_times"), number("depth_limit")),
             (Some(1.0), Some(5.0), Some(2.0))
         );
+    }
+
+    #[test]
+    fn the_table_of_a_spider_wins_over_the_rest_of_the_file_and_the_file_over_the_spider() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h.toml");
+        let text = "profile = \"audit\"\n[settings]\nretry_times = 7\ndepth_limit = 8\n\
+            [spiders.books]\nprofile = \"test\"\ndepth_limit = 9\n[spiders.other]\nno_such_setting = 1\n";
+        std::fs::write(&path, text).unwrap();
+        let mut layers = Layers::default();
+        for (name, value) in [("retry_times", 1), ("depth_limit", 1), ("redirect_max_times", 1)] {
+            layers.set(Layer::SpiderDefaults, name, value);
+        }
+        let crawl = |spider: &str| {
+            let spider = spider.to_owned();
+            CrawlSources { spider, table: Defaults::settings_table(), layers: layers.clone() }
+        };
+        let of = |spider: &str| {
+            let sources = ConfigSources { crawl: Some(crawl(spider)), ..of_file(path.clone()) };
+            load(&sources, vec![], &[]).unwrap()
+        };
+        let numbers = |config: &Config| {
+            ["retry_times", "depth_limit", "redirect_max_times"]
+                .map(|name| config.settings.get(name).unwrap())
+        };
+        let books = of("books");
+        assert_eq!((books.profile, numbers(&books)), (Profile::Test, [json!(7), json!(9), json!(1)]));
+        let prices = of("prices");
+        assert_eq!((prices.profile, numbers(&prices)), (Profile::Audit, [json!(7), json!(8), json!(1)]));
+        assert_eq!(prices.spiders, ["books", "other"], "the program knows whether there are such spiders");
     }
 
     #[test]

@@ -103,7 +103,7 @@ defaults::built_in! {
 }
 
 pub use chain::CookiesChanged;
-pub use config::{Config, ConfigSources};
+pub use config::{Config, ConfigSources, CrawlSources};
 pub use declared::{DeclaredItem, DeclaredSpider};
 pub use defaults::Defaults;
 pub use media::{FileStatus, Media, MediaItem, MediaSettings, StoredFile};

@@ -49,6 +49,9 @@ pub struct Report {
     /// Why the crawl delivered nothing, if so.
     #[serde(skip)]
     pub failure: Option<String>,
+    /// Number of items, if they are told beside the pages.
+    #[serde(skip)]
+    pub items: Option<u64>,
     /// Set with `--avoid-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avoid_dup: Option<AvoidDupReport>,
@@ -156,6 +159,7 @@ impl Report {
             losses: report.losses,
             outcome,
             failure,
+            items: None,
             avoid_dup: None,
             near_dup,
             copyvio,
@@ -190,6 +194,7 @@ impl Report {
             losses: Vec::new(),
             outcome: "error".to_owned(),
             failure: None,
+            items: None,
             avoid_dup: None,
             near_dup,
             copyvio,
@@ -249,8 +254,9 @@ impl Report {
         let mut table = Table::right(&[1]);
         table.row(["pages", &count(self.pages), &format!("{:.1} a second", self.rate())]);
         table.row(["requests", &count(self.requests), &human_bytes(self.wire_bytes)]);
-        if self.stat("items/written") > 0 {
-            table.row(["items", &count(self.stat("items/written")), ""]);
+        let written = Some(self.stat("items/written")).filter(|written| *written > 0);
+        if let Some(items) = self.items.or(written) {
+            table.row(["items", &count(items), ""]);
         }
         for state in ["failed", "skipped"] {
             let (total, parts) = self.drops(state);

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use huntsman::detect::near::{DiskIndex, Identity, NearIndex};
+use huntsman_cli::OrFailure;
 use huntsman_cli::exit::{Failure, Outcome};
 use huntsman_cli::process::program;
 use huntsman_cli::render::{count, say};
@@ -55,7 +56,7 @@ pub(super) fn run(args: &SimhashArgs) -> Outcome<Add> {
     let (stories, index) = (place("stories.jsonl"), place("index"));
     let (text_bytes, copies) = write(args, &stories)?;
     let documents = Documents::new(args.seed, &Spread::Even).take(args.documents as usize);
-    DiskIndex::build(&index, Identity::default(), documents)?.flush()?;
+    DiskIndex::build(&index, Identity::default(), documents).or_failure()?.flush().or_failure()?;
 
     let watch = Watch::start();
     let report = place("report.json");

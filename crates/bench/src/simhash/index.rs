@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use huntsman::detect::near::{DiskIndex, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
+use huntsman_cli::OrFailure;
 use huntsman_cli::exit::{Failure, Outcome};
 use huntsman_cli::process::peak_rss;
 use huntsman_cli::render::{count, say};
@@ -143,7 +144,7 @@ pub(super) fn run(args: &SimhashArgs) -> Outcome<Indexes> {
     let mut indexes = Vec::new();
     for k in &args.k {
         for spread in [Spread::Even, Spread::texts(args.seed)] {
-            let identity = Identity::new(*k, Features::default())?;
+            let identity = Identity::new(*k, Features::default()).or_failure()?;
             let setup = Setup { seed: args.seed, documents: args.documents, identity, spread };
             let what = format!("{} documents, k = {k}, bits {}", count(args.documents), setup.spread.name());
             say(&format!("index: {what}"));
@@ -165,7 +166,7 @@ impl Setup {
     fn run(&self, directory: &Path) -> Outcome<Index> {
         let (index, memory) = self.build()?;
         let queries = self.ask(&index)?;
-        let stats = index.stats()?;
+        let stats = index.stats().or_failure()?;
         let candidates_per_query = stats.candidates.sum() as f64 / stats.candidates.queries().max(1) as f64;
         let scan = self.scan(&index)?;
         let pairs = pairs(&index);
@@ -192,12 +193,12 @@ impl Setup {
         let (making, making_core) = (watch.seconds(), watch.core_seconds());
         reset_peak_rss();
         let watch = Watch::start();
-        let index = MemoryIndex::build(self.identity, self.documents())?;
+        let index = MemoryIndex::build(self.identity, self.documents()).or_failure()?;
         let (build_s, build_core_s) = (watch.seconds() - making, watch.core_seconds() - making_core);
         let peak_rss_bytes = peak_rss();
         index.settle();
         let per_document = |bytes: f64| bytes / self.documents as f64;
-        let stats = index.stats()?;
+        let stats = index.stats().or_failure()?;
         let mut parts: BTreeMap<String, f64> = BTreeMap::new();
         for (part, bytes) in stats.languages.values().flat_map(|language| &language.bytes) {
             *parts.entry((*part).to_owned()).or_default() += per_document(*bytes as f64);
@@ -235,13 +236,13 @@ impl Setup {
             let (mut found, mut times) = (0, Vec::with_capacity(queries.len()));
             for query in queries {
                 let start = Instant::now();
-                let near = index.near(std::slice::from_ref(query))?;
+                let near = index.near(std::slice::from_ref(query)).or_failure()?;
                 times.push(start.elapsed());
                 found += near[0].len();
             }
             let watch = Watch::start();
             for queries in queries.chunks(1_000) {
-                std::hint::black_box(index.near(queries)?);
+                std::hint::black_box(index.near(queries).or_failure()?);
             }
             let each = 1.0 / queries.len() as f64;
             all.push(Queries {
@@ -263,7 +264,7 @@ impl Setup {
         let watch = Watch::start();
         let scanned = index.scan(&queries);
         let ms_per_query = watch.seconds() / queries.len() as f64 * 1e3;
-        let found = index.near(&queries)?;
+        let found = index.near(&queries).or_failure()?;
         let (of_scan, of_index): (usize, usize) =
             (scanned.iter().map(Vec::len).sum(), found.iter().map(Vec::len).sum());
         if found != scanned {
@@ -277,7 +278,7 @@ impl Setup {
             std::hint::black_box(index.scan(&of_hindi));
             best.min(watch.seconds() / of_hindi.len() as f64 * 1e3)
         });
-        let stats = index.stats()?;
+        let stats = index.stats().or_failure()?;
         Ok(Scan {
             queries: queries.len(),
             found: of_scan,
@@ -308,17 +309,17 @@ impl Setup {
 
     fn on_disk(&self, directory: &Path) -> Outcome<Disk> {
         let watch = Watch::start();
-        let index = DiskIndex::build(directory, self.identity, self.documents())?;
-        index.flush()?;
+        let index = DiskIndex::build(directory, self.identity, self.documents()).or_failure()?;
+        index.flush().or_failure()?;
         let (build_s, build_core_s) = (watch.seconds(), watch.core_seconds());
         drop(index);
         let watch = Watch::start();
-        let index = DiskIndex::open(directory, self.identity)?;
+        let index = DiskIndex::open(directory, self.identity).or_failure()?;
         let (open_s, open_core_s) = (watch.seconds(), watch.core_seconds());
-        let stats = index.stats()?;
+        let stats = index.stats().or_failure()?;
         let new: Vec<Document> = self.stream(ADDED).take((self.documents / 10).max(1_000) as usize).collect();
         let watch = Watch::start();
-        new.chunks(1_000).try_for_each(|batch| index.insert(batch))?;
+        new.chunks(1_000).try_for_each(|batch| index.insert(batch)).or_failure()?;
         let disk = Disk {
             build_s,
             build_core_s,
@@ -356,7 +357,7 @@ fn insert_while_asking(
             let mut times = Vec::new();
             for query in queries.iter().cycle() {
                 let start = Instant::now();
-                std::hint::black_box(index.near(std::slice::from_ref(query))?);
+                std::hint::black_box(index.near(std::slice::from_ref(query)).or_failure()?);
                 times.push(start.elapsed());
                 // The pause stands for a service that is not at its limit.
                 std::thread::sleep(Duration::from_micros(50));
@@ -378,7 +379,7 @@ fn insert_while_asking(
         let asked = asking.join().map_err(|_| Failure::crawl("the thread that asks ended"));
         (inserted.map(|()| (times, seconds, core_seconds)), asked.and_then(|asked| asked))
     });
-    let ((batches, seconds, core_seconds), of_queries) = (inserted?, of_queries?);
+    let ((batches, seconds, core_seconds), of_queries) = (inserted.or_failure()?, of_queries?);
     let watch = Watch::start();
     index.settle();
     Ok(Inserts {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use huntsman::dedup::redis::{Layout, RedisIndex, RedisSettings};
 use huntsman::detect::near::{Document, Identity, Language, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
+use huntsman_cli::OrFailure;
 use huntsman_cli::exit::{Failure, Outcome};
 use huntsman_cli::process::program;
 use huntsman_cli::render::{count, say};
@@ -127,7 +128,7 @@ pub(super) fn run(args: &SimhashArgs) -> Outcome<Redis> {
             let server = if url.is_none() { Some(Server::start()?) } else { None };
             let url =
                 server.as_ref().map_or_else(|| url.cloned().unwrap_or_default(), |server| server.url.clone());
-            let settings: RedisSettings = url.parse()?;
+            let settings = url.parse::<RedisSettings>().or_failure()?;
             let settings = match std::env::var("HUNTSMAN_REDIS_PASSWORD") {
                 Ok(password) if server.is_none() => settings.password(password),
                 _ => settings,
@@ -150,18 +151,18 @@ fn measure(
     server: Option<&Server>,
 ) -> Outcome<RedisCost> {
     let open = |k| {
-        let identity = Identity::new(k, Features::default())?;
-        Outcome::Ok(RedisIndex::open(settings.clone(), identity)?)
+        let identity = Identity::new(k, Features::default()).or_failure()?;
+        RedisIndex::open(settings.clone(), identity).or_failure()
     };
     let index = open(3)?;
-    if index.stats()?.languages.contains_key(&language) {
+    if index.stats().or_failure()?.languages.contains_key(&language) {
         return Err(Failure::usage(format!(
             "--redis {}: there are documents of an earlier run ({language}); name an empty database",
             settings.address()
         )));
     }
     let memory = || {
-        let memory = index.used_memory()?;
+        let memory = index.used_memory().or_failure()?;
         memory.map(|bytes| bytes as f64).ok_or_else(|| {
             Failure::usage(format!("--redis {}: its user may not ask for INFO", settings.address()))
         })
@@ -174,11 +175,11 @@ fn measure(
             .map(|id| Document { language, id: (first_id + id * 7).into(), hash: SimHash(random.random()) })
             .collect();
         hashes.extend(batch.iter().map(|document| document.hash));
-        index.insert(&batch)?;
+        index.insert(&batch).or_failure()?;
     }
     let inserts_per_s = documents as f64 / watch.seconds();
     let bytes_per_document = (memory()? - empty) / documents as f64;
-    let stats = index.stats()?;
+    let stats = index.stats().or_failure()?;
     let of_language = stats.languages.get(&language).map(|language| &language.bytes);
     let parts = stats.bytes.iter().chain(of_language.into_iter().flatten());
     let parts = parts.map(|(part, bytes)| ((*part).to_owned(), *bytes as f64 / documents as f64)).collect();
@@ -200,7 +201,7 @@ fn measure(
             let queries = queries(batch * batches);
             let watch = Watch::start();
             for queries in queries.chunks(batch) {
-                index.near(queries)?;
+                index.near(queries).or_failure()?;
             }
             best = best.max(queries.len() as f64 / watch.seconds());
             core_s += watch.core_seconds();

@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::args::{SettingsArgs, positive};
+use crate::command::attended::Ended;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
@@ -155,10 +156,10 @@ pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
             "peak memory {rss}; a crawled page costs {ratio:.1} times a fetched one; {BUILD} build"
         )?;
     }
-    Ok(ended.exit(false))
+    Ok(super::exit_of(&ended, false))
 }
 
-async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
+async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<Ended> {
     let flags = vec![
         ("allow_addresses", json!([format!("127.0.0.1:{port}")])),
         ("concurrent_requests", json!(args.concurrency)),

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::version::stores;
 use crate::args::Flags;
+use crate::command::log_settings;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
 use crate::declared::{self, Declared};
@@ -65,7 +66,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     if let Some(directory) = &ended.directory {
         say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
     }
-    Ok(ended.exit(fail_on_limit))
+    Ok(super::exit_of(&ended, fail_on_limit))
 }
 
 /// Crawls as the flags say. Returns `None` if the directory holds a finished crawl; a message says so.
@@ -194,14 +195,4 @@ fn refuse_earlier_recording(config: &Config) -> Outcome<()> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Logs the settings that differ from the defaults, so that the log says what was run.
-fn log_settings(config: &Config) {
-    let changed: Vec<String> = config
-        .changed()
-        .into_iter()
-        .map(|(name, value, layer)| format!("{name} = {value} ({})", layer.name()))
-        .collect();
-    tracing::info!(target: "huntsman::settings", profile = config.profile.name(), "settings: {}", changed.join(", "));
 }

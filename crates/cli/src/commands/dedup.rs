@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use crate::commands::verify::print;
 use crate::dedup::{
-    AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
-    StatsArgs, Stdout, Summary, at_the_end, failure, place, serve, sources, told,
+    AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, OrFailure, QueryArgs,
+    RunArgs, StatsArgs, Stdout, Summary, at_the_end, failure, place, serve, sources, told,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics;
@@ -70,7 +70,7 @@ fn prepared(input: &InputArgs) -> Outcome<Prepared> {
         Some(lang) => Some((language(lang)?, lang.as_str().into())),
         None => None,
     };
-    let manifest = input.ids.as_deref().map(Manifest::read).transpose()?.map(Arc::new);
+    let manifest = input.ids.as_deref().map(Manifest::read).transpose().or_failure()?.map(Arc::new);
     Ok(Prepared { sources: sources(&input.inputs)?, lang, manifest })
 }
 
@@ -107,14 +107,14 @@ impl<'a> Run<'a> {
         let screen = Screen::with_progress();
         let warnings = told(&screen);
         let summary = Summary::new(screen, args.errors.as_deref())?;
-        let batches = Batches::start(settings)?;
+        let batches = Batches::start(settings).or_failure()?;
         Ok(Self { args, batches, manifest, summary, telemetry, stop, warnings, _runtime: runtime })
     }
 
     /// The documents of the next batch; `None` at the end of the input.
     fn next(&mut self) -> Outcome<Option<Vec<Story>>> {
         self.summary.progress();
-        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        let Some(batch) = self.batches.next().transpose().or_failure()? else { return Ok(None) };
         self.summary.read(&batch, &self.telemetry)?;
         Ok(Some(batch.stories))
     }
@@ -190,11 +190,11 @@ fn flagging(
 ) -> Outcome {
     let prepared = prepared(input)?;
     let (place, wanted) = (place(index)?, index.wanted());
-    let identity = place.identity(wanted, missing)?;
+    let identity = place.identity(wanted, missing).or_failure()?;
     // There is no progress line yet.
     let warnings = told(&Screen::plain());
-    let flags = flags(&warnings)?;
-    let index = Arc::new(place.open(identity, &warnings)?);
+    let flags = flags(&warnings).or_failure()?;
+    let index = Arc::new(place.open(identity, &warnings).or_failure()?);
     let mut run = Run::start(prepared, input, identity.features(), run)?;
     run.telemetry.set_index(&index);
     let mut spellings = Spellings::of(place.directory(), &run.warnings);
@@ -206,9 +206,9 @@ fn flagging(
         .warnings(run.warnings.clone());
     let done = (|| {
         while let Some(stories) = run.next()? {
-            each(&mut dedup, stories, &mut run.summary.counts)?;
+            each(&mut dedup, stories, &mut run.summary.counts).or_failure()?;
         }
-        Ok(dedup.finish()?)
+        dedup.finish().or_failure()
     })();
     run.summary.ask(&index);
     run.end(done)
@@ -221,9 +221,9 @@ fn build(args: &BuildArgs) -> Outcome {
     }
     let prepared = prepared(&args.input)?;
     let place = place(&args.index)?;
-    let identity = place.identity(args.index.wanted(), IfMissing::Create)?;
+    let identity = place.identity(args.index.wanted(), IfMissing::Create).or_failure()?;
     // Opens the index once, so that an index that cannot be opened is reported before anything is read.
-    drop(place.open(identity, &told(&Screen::plain()))?);
+    drop(place.open(identity, &told(&Screen::plain())).or_failure()?);
     let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
     let warnings = run.warnings.clone();
     let mut spellings = Spellings::of(place.directory(), &warnings);
@@ -235,7 +235,7 @@ fn build(args: &BuildArgs) -> Outcome {
         left: Vec::new().into_iter(),
     };
     let built = place.build(identity, documents, &warnings);
-    let built = built.map(Arc::new).map_err(Failure::from);
+    let built = built.map(Arc::new).or_failure();
     if let Ok(index) = &built {
         spellings.set_index(index, &warnings);
     }
@@ -288,9 +288,9 @@ impl Iterator for Documents<'_, '_> {
 }
 
 fn stats(args: &StatsArgs) -> Outcome {
-    let index = place(&args.index)?.open_any(args.index.wanted(), &told(&Screen::plain()))?;
+    let index = place(&args.index)?.open_any(args.index.wanted(), &told(&Screen::plain())).or_failure()?;
     if args.json {
-        writeln!(io::stdout(), "{}", index.stats_json()?)?;
+        writeln!(io::stdout(), "{}", index.stats_json().or_failure()?)?;
         return Ok(Exit::Done);
     }
     let stats = index.near().stats().map_err(|error| failure(&error))?;
@@ -325,7 +325,7 @@ fn export(args: &ExportArgs) -> Outcome {
         None => None,
     };
     let (place, warnings) = (place(&args.index)?, told(&Screen::plain()));
-    let index = Arc::new(place.open_any(args.index.wanted(), &warnings)?);
+    let index = Arc::new(place.open_any(args.index.wanted(), &warnings).or_failure()?);
     let mut spellings = Spellings::of(place.directory(), &warnings);
     spellings.set_index(&index, &warnings);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());

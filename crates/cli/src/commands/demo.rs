@@ -112,7 +112,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
 
     crawled.write_html()?;
     let ended = crawled.finish()?;
-    let exit = ended.exit(false);
+    let exit = super::exit_of(&ended, false);
     let mut stdout = io::stdout().lock();
     stdout.write_all(ended.report.summary(Style::stdout()).as_bytes())?;
     writeln!(stdout, "saved in {}:", escape(&path.to_string_lossy()))?;

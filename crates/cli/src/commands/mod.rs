@@ -20,12 +20,14 @@ mod verify;
 mod version;
 
 use std::ffi::OsString;
-use std::future::Future;
 
 use clap::Parser;
 
 use crate::args::{Cli, Command};
+use crate::command::attended::Ended;
+use crate::command::on_runtime;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::reachable::advice;
 
 pub(crate) use bench::{Bench, BenchSite};
 pub(crate) use cache::CacheCommand;
@@ -51,7 +53,12 @@ pub async fn crawl(arguments: Vec<OsString>) -> Outcome<Option<Exit>> {
         Err(error) => return Err(Failure::usage(error.to_string())),
     };
     let Some(crawled) = crawl::crawl(args, crawl::CrawlExtras::default()).await? else { return Ok(None) };
-    Ok(Some(crawled.finish()?.exit(false)))
+    Ok(Some(exit_of(&crawled.finish()?, false)))
+}
+
+/// The exit code of a crawl of a site, with advice by its flags.
+fn exit_of(ended: &Ended, fail_on_limit: bool) -> Exit {
+    ended.exit(fail_on_limit, advice)
 }
 
 /// Runs the command that was given.
@@ -77,13 +84,4 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),
     }
-}
-
-fn on_runtime<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
-    let outcome = runtime.block_on(work);
-    // A thread that is blocked reading stdin would delay the exit for ever.
-    runtime.shutdown_background();
-    outcome
 }

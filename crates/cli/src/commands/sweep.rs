@@ -57,7 +57,7 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         print_totals(&totals);
         say(&format!("  {}", escape(&directory.file(output::SWEEP_REPORT).to_string_lossy())));
     }
-    Ok(ended.exit(fail_on_limit))
+    Ok(super::exit_of(&ended, fail_on_limit))
 }
 
 /// Writes the report into the directory, and a copy of it to `copy` if one is asked for.

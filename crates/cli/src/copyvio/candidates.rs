@@ -9,7 +9,7 @@ use huntsman::sweep::{
     CandidateError, CandidateSource, Engine, GivenUrls, Links, NearCandidates, SearchEngine,
 };
 
-use crate::dedup::{IndexArgs, place, told};
+use crate::dedup::{IndexArgs, OrFailure, place, told};
 use crate::exit::{Failure, Outcome};
 use crate::progress::Screen;
 use crate::render::escape;
@@ -103,7 +103,8 @@ impl CandidateArgs {
 /// The index of `--near-index`.
 fn near(index: &str) -> Outcome<NearCandidates> {
     let args = IndexArgs { index: index.to_owned(), layout: None, k: None, features: None };
-    let opened = place(&args).and_then(|place| Ok(place.open_any(args.wanted(), &told(&Screen::plain()))?));
+    let opened =
+        place(&args).and_then(|place| place.open_any(args.wanted(), &told(&Screen::plain())).or_failure());
     let opened = opened.map_err(|failure| Failure {
         // The error names the flag of another command; here the flag is `--near-index`.
         message: failure.message.replace("--index", "--near-index"),

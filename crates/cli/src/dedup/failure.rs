@@ -9,36 +9,49 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::progress::Screen;
 use crate::render::{Style, counted, escape};
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let shown = |path: &Path| escape(&path.to_string_lossy()).into_owned();
-        if let Error::Output(error) = error {
-            return error.into();
-        }
-        match &error {
-            Error::Input { name, message } => Failure::usage(format!("{}: {message}", escape(name))),
-            Error::Unavailable { name, message } => Failure::crawl(format!("{}: {message}", escape(name))),
-            Error::Manifest { path, message } => {
-                Failure::usage(format!("--ids {}: {}", shown(path), escape(message)))
-            }
-            Error::Flags { path, message } => Failure::usage(format!("--flags {}: {message}", shown(path))),
-            Error::FlagsLocked { path } => Failure::crawl(format!(
-                "--flags {}: another process writes it; wait for its end, or name another file",
-                shown(path)
-            )),
-            Error::NoIndex { path } => Failure::usage(format!(
-                "--index {}: there is no index; `huntsman dedup add` and `build` make one",
-                shown(path)
-            )),
-            Error::Index(error) => failure(error),
-            other => Failure::crawl(escape(&other.to_string()).into_owned()),
-        }
+/// Turns errors of documents and of indexes into failures of the command.
+pub trait OrFailure<T> {
+    /// The value, or the failure.
+    ///
+    /// # Errors
+    /// The failure, with the exit code, the flag that is at fault, and what to do.
+    fn or_failure(self) -> Outcome<T>;
+}
+
+impl<T> OrFailure<T> for Result<T, Error> {
+    fn or_failure(self) -> Outcome<T> {
+        self.map_err(of_documents)
     }
 }
 
-impl From<IndexError> for Failure {
-    fn from(error: IndexError) -> Self {
-        failure(&error)
+impl<T> OrFailure<T> for Result<T, IndexError> {
+    fn or_failure(self) -> Outcome<T> {
+        self.map_err(|error| failure(&error))
+    }
+}
+
+fn of_documents(error: Error) -> Failure {
+    let shown = |path: &Path| escape(&path.to_string_lossy()).into_owned();
+    if let Error::Output(error) = error {
+        return error.into();
+    }
+    match &error {
+        Error::Input { name, message } => Failure::usage(format!("{}: {message}", escape(name))),
+        Error::Unavailable { name, message } => Failure::crawl(format!("{}: {message}", escape(name))),
+        Error::Manifest { path, message } => {
+            Failure::usage(format!("--ids {}: {}", shown(path), escape(message)))
+        }
+        Error::Flags { path, message } => Failure::usage(format!("--flags {}: {message}", shown(path))),
+        Error::FlagsLocked { path } => Failure::crawl(format!(
+            "--flags {}: another process writes it; wait for its end, or name another file",
+            shown(path)
+        )),
+        Error::NoIndex { path } => Failure::usage(format!(
+            "--index {}: there is no index; `huntsman dedup add` and `build` make one",
+            shown(path)
+        )),
+        Error::Index(error) => failure(error),
+        other => Failure::crawl(escape(&other.to_string()).into_owned()),
     }
 }
 
@@ -58,7 +71,7 @@ pub(crate) fn failure(error: &IndexError) -> Failure {
 
 /// The named sources. A source that does not exist is reported before anything is done.
 pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
-    inputs.iter().map(|input| Ok(Source::find(input)?)).collect()
+    inputs.iter().map(|input| Source::find(input).or_failure()).collect()
 }
 
 /// Shows a message as a warning, above the progress line.

@@ -47,6 +47,8 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) parts: Vec<Box<dyn Persist>>,
     pub(crate) logs: bool,
     pub(crate) takes_signals: bool,
+    /// Whether the settings of the spider are among the layers already.
+    pub(crate) has_spider_settings: bool,
 }
 
 impl<S: Spider> CrawlerBuilder<S> {
@@ -67,6 +69,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             parts: Vec::new(),
             logs: false,
             takes_signals: false,
+            has_spider_settings: false,
         }
     }
 
@@ -92,6 +95,61 @@ impl<S: Spider> CrawlerBuilder<S> {
     pub fn layers(mut self, layers: Layers) -> Self {
         self.layers = layers;
         self
+    }
+
+    /// Makes what the program and the spider have set so far defaults: values of the settings file take precedence over them
+    /// ([`Layer::SpiderDefaults`]). For programs that others configure by a file.
+    pub fn as_defaults(mut self) -> Self {
+        self.take_spider_settings();
+        self.layers.relabel(Layer::Spider, Layer::SpiderDefaults);
+        self
+    }
+
+    /// The values that were set so far, by layer.
+    pub fn given_layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// Adds the settings of the spider, which has them once.
+    fn take_spider_settings(&mut self) {
+        if !std::mem::replace(&mut self.has_spider_settings, true) {
+            for (name, value) in self.spider.settings() {
+                self.layers.set(Layer::Spider, name, value);
+            }
+        }
+    }
+
+    /// The same crawl with a spider that is made of this one, such as a wrapper around it. Pipelines are left out, because the items may
+    /// have another type.
+    pub fn map_spider<T: Spider>(mut self, make: impl FnOnce(S) -> T) -> CrawlerBuilder<T> {
+        self.take_spider_settings();
+        CrawlerBuilder {
+            spider: make(self.spider),
+            layers: self.layers,
+            error: self.error,
+            downloader: self.downloader,
+            frontier: self.frontier,
+            registered: self.registered,
+            table: self.table,
+            pipelines: Vec::new(),
+            observers: self.observers,
+            pace: self.pace,
+            job: self.job,
+            parts: self.parts,
+            logs: self.logs,
+            takes_signals: self.takes_signals,
+            has_spider_settings: true,
+        }
+    }
+
+    /// The spider.
+    pub fn spider(&self) -> &S {
+        &self.spider
+    }
+
+    /// Whether a pipeline was added.
+    pub fn has_pipelines(&self) -> bool {
+        !self.pipelines.is_empty()
     }
 
     /// Uses the values of a profile, a named set of settings.
@@ -252,9 +310,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        for (name, value) in self.spider.settings() {
-            self.layers.set(Layer::Spider, name, value);
-        }
+        self.take_spider_settings();
         let settings = self.layers.resolve(&self.table)?;
         if self.logs && !Log::new().start(&settings)?.is_installed {
             log::warn!(

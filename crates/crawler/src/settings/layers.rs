@@ -16,6 +16,9 @@ pub enum Layer {
     Command,
     /// Values that a plugin sets.
     AddOn,
+    /// Values that the spider sets, where a settings file takes precedence over them
+    /// ([`CrawlerBuilder::as_defaults`](crate::CrawlerBuilder::as_defaults)).
+    SpiderDefaults,
     /// The settings file of the project.
     Project,
     /// Values that the spider or the program sets.
@@ -35,7 +38,7 @@ impl Layer {
             Self::Command => "command",
             Self::AddOn => "add-on",
             Self::Project => "settings file",
-            Self::Spider => "spider",
+            Self::SpiderDefaults | Self::Spider => "spider",
             Self::Environment => "environment",
             Self::CommandLine => "command line",
         }
@@ -54,6 +57,16 @@ impl Layers {
     /// Uses the values of a profile, below all layers but the defaults.
     pub fn set_profile(&mut self, profile: Profile) {
         self.profile = profile;
+    }
+
+    /// The profile in use.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Moves the values of one layer to another one.
+    pub(crate) fn relabel(&mut self, from: Layer, to: Layer) {
+        self.values.iter_mut().filter(|(layer, ..)| *layer == from).for_each(|(layer, ..)| *layer = to);
     }
 
     /// Sets one value in a layer.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use huntsman::{ComponentInfo, GroupInfo, Profile, SettingInfo, Start};
 use serde_json::Value;
 
-use super::toml_value;
+use crate::command::settings::toml_value;
 use crate::spider::SiteSpider;
 
 const INTRODUCTION: &str = "\

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-pub use huntsman::output::process::{begin, cpu_seconds, peak_rss, resident, thread_clock};
+pub use huntsman_output::process::{begin, cpu_seconds, peak_rss, resident, thread_clock};
 
 /// The build profile of this program, on which its times depend.
 pub const BUILD: &str = if cfg!(debug_assertions) { "debug" } else { "release" };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-pub use huntsman::output::render::{
+pub use huntsman_output::render::{
     Style, Table, count, counted, duration, escape, escape_document, escape_json, shorten,
 };
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A number from 0 to 1.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
+pub fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("a number from 0 to 1, such as 0.05".to_owned()),
@@ -12,7 +12,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Seconds, which may be 0.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("use a number of at least 0".to_owned()),
@@ -20,7 +20,7 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Seconds above 0.
-pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
+pub fn positive_seconds(text: &str) -> Result<f64, String> {
     match seconds(text) {
         Ok(value) if value > 0.0 => Ok(value),
         _ => Err("use a number greater than 0".to_owned()),
@@ -28,7 +28,7 @@ pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
 }
 
 /// A whole number above 0.
-pub(crate) fn positive(text: &str) -> Result<u64, String> {
+pub fn positive(text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(value) if value > 0 => Ok(value),
         _ => Err("use a whole number of at least 1".to_owned()),
@@ -36,7 +36,7 @@ pub(crate) fn positive(text: &str) -> Result<u64, String> {
 }
 
 /// A duration: a number with its unit, or seconds without one.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
+pub fn span(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let seconds = match unit {
         "" | "s" => 1.0,
@@ -52,7 +52,7 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
 }
 
 /// An address to listen on: `9100` and `:9100` mean loopback; anything else must be an address with a port.
-pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     let text = if port.parse::<u16>().is_ok() {
         format!("127.0.0.1:{port}")

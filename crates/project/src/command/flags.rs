@@ -11,64 +11,64 @@ use super::values::positive_seconds;
 /// Where settings come from. Later wins: profile, settings file, `HUNTSMAN_*` variables, flags, `--set`.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
-pub(crate) struct SettingsArgs {
+pub struct SettingsArgs {
     /// Profile: a named set of settings to start from [default: polite].
     #[arg(long, value_name = "NAME", value_parser = ["polite", "audit", "broad", "test"])]
-    pub(crate) profile: Option<String>,
+    pub profile: Option<String>,
 
-    /// Sets any setting (repeatable); `huntsman settings` lists all settings.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
+    /// Sets any setting (repeatable); the command `settings` lists all settings.
+    #[arg(short = 's', long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
 
     /// Settings file [default: huntsman.toml in the working directory, if there is one].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 }
 
 /// How requests are sent.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Network")]
-pub(crate) struct NetworkArgs {
+pub struct NetworkArgs {
     /// Exception to the address guard, which refuses loopback and private addresses (repeatable; `HOST:*` for any
     /// port; setting allow_addresses).
     #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) allow_address: Vec<String>,
+    pub allow_address: Vec<String>,
 
     /// Fixed address for a host name, instead of a DNS lookup (repeatable; setting resolve).
     #[arg(long, value_name = "HOST:PORT:ADDR")]
-    pub(crate) resolve: Vec<String>,
+    pub resolve: Vec<String>,
 
     /// Credentials that are sent to one origin only (repeatable; setting http_auth).
     #[arg(long, value_name = "ORIGIN=USER:PASSWORD")]
-    pub(crate) auth: Vec<String>,
+    pub auth: Vec<String>,
 
     /// Header that is sent to one origin only (repeatable; setting secret_headers).
     #[arg(long, value_name = "ORIGIN=NAME: VALUE")]
-    pub(crate) secret_header: Vec<String>,
+    pub secret_header: Vec<String>,
 
     /// Ignores robots.txt, and `nofollow` in meta elements, headers and links.
     #[arg(long)]
-    pub(crate) ignore_robots: bool,
+    pub ignore_robots: bool,
 
     /// Stores and sends no cookies (setting cookies_enabled).
     #[arg(long)]
-    pub(crate) no_cookies: bool,
+    pub no_cookies: bool,
 
     /// Time limit for a whole request in seconds (setting download_timeout).
     #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
-    pub(crate) timeout: Option<f64>,
+    pub timeout: Option<f64>,
 }
 
 /// Settings given by flags: name and value.
-pub(crate) type Flags = Vec<(&'static str, Value)>;
+pub type Flags = Vec<(&'static str, Value)>;
 
 /// Adds a setting if its flag was given.
-pub(crate) fn set<T: Into<Value>>(flags: &mut Flags, name: &'static str, value: Option<T>) {
+pub fn set<T: Into<Value>>(flags: &mut Flags, name: &'static str, value: Option<T>) {
     flags.extend(value.map(|value| (name, value.into())));
 }
 
 /// Adds a list if its flag was given.
-pub(crate) fn list(flags: &mut Flags, name: &'static str, values: &[String]) {
+pub fn list(flags: &mut Flags, name: &'static str, values: &[String]) {
     if !values.is_empty() {
         flags.push((name, json!(values)));
     }
@@ -76,7 +76,7 @@ pub(crate) fn list(flags: &mut Flags, name: &'static str, values: &[String]) {
 
 impl NetworkArgs {
     /// The settings that these flags stand for.
-    pub(crate) fn settings(&self) -> Flags {
+    pub fn settings(&self) -> Flags {
         let mut flags = Flags::new();
         list(&mut flags, "allow_addresses", &self.allow_address);
         list(&mut flags, "resolve", &self.resolve);

@@ -5,27 +5,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use huntsman::Handle;
-use huntsman::signals::{Signals, StopMode};
+use huntsman_crawler::Handle;
+use huntsman_crawler::signals::{Signals, StopMode};
 
-use crate::exit::Exit;
-use crate::progress::Screen;
+use super::exit::Exit;
+use super::progress::Screen;
 
 /// Time from the second signal to the end of the process: within a second, whatever hangs.
 const AT_ONCE: Duration = Duration::from_millis(800);
 
 /// Whether a signal stopped the crawl.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interrupted(Arc<AtomicBool>);
+pub struct Interrupted(Arc<AtomicBool>);
 
 impl Interrupted {
-    pub(crate) fn get(&self) -> bool {
+    /// Whether it did so far.
+    pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Handles signals until the future is dropped.
-pub(crate) async fn watch(
+pub async fn watch(
     signals: Signals,
     handle: Handle,
     interrupted: Interrupted,

@@ -2,15 +2,15 @@
 
 use std::net::SocketAddr;
 
-use huntsman::serve::{BindError, MetricsServer, Reach};
+use huntsman_serve::{BindError, MetricsServer, Reach};
 
-use crate::exit::{Failure, Outcome};
+use super::exit::{Failure, Outcome};
 
 /// Binds the address of `--metrics`. With `--metrics-public`, other machines may reach it.
 ///
 /// # Errors
 /// The address is not loopback and `is_public` is false, or cannot be bound.
-pub(crate) async fn bind(address: SocketAddr, is_public: bool) -> Outcome<MetricsServer> {
+pub async fn bind(address: SocketAddr, is_public: bool) -> Outcome<MetricsServer> {
     let reach = if is_public { Reach::Public } else { Reach::Loopback };
     MetricsServer::bind(address, reach).await.map_err(|error| {
         Failure::usage(match error {

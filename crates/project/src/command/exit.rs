@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use huntsman::Error;
+use huntsman_crawler::Error;
 
 /// The exit codes of all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,18 +13,19 @@ pub struct Screen {
 
 /// The numbers that the progress line shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Progress {
-    pub(crate) pages: u64,
+pub struct Progress {
+    /// Pages that were delivered.
+    pub pages: u64,
     /// Pages a second, averaged over the last seconds.
-    pub(crate) rate: f64,
+    pub rate: f64,
     /// Waiting requests.
-    pub(crate) queued: u64,
+    pub queued: u64,
     /// Hosts with requests that wait or are in flight.
-    pub(crate) hosts: u64,
+    pub hosts: u64,
     /// Failed requests.
-    pub(crate) failed: u64,
+    pub failed: u64,
     /// Bytes of response bodies as transferred.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Screen {
@@ -54,7 +55,7 @@ impl Screen {
     }
 
     /// Shows new numbers.
-    pub(crate) fn update(&self, progress: &Progress) {
+    pub fn update(&self, progress: &Progress) {
         if let Some(bar) = &self.bar {
             bar.set_message(progress.line());
             bar.tick();
@@ -91,8 +92,8 @@ impl Screen {
 
 impl Progress {
     /// Formats the line: `1 234 pages, 56.7/s · 89 queued · 2 hosts · 3 failed · 4.5 MB`
-    pub(crate) fn line(&self) -> String {
-        use crate::render::{count, counted};
+    pub fn line(&self) -> String {
+        use super::render::{count, counted};
         format!(
             "{}, {:.1}/s · {} queued · {} · {} failed · {}",
             counted(self.pages, "page"),
@@ -100,14 +101,14 @@ impl Progress {
             count(self.queued),
             counted(self.hosts, "host"),
             count(self.failed),
-            huntsman::human_bytes(self.bytes)
+            huntsman_crawler::human_bytes(self.bytes)
         )
     }
 }
 
 /// Computes pages a second over the last samples, so that the number follows the crawl without jumping.
 #[derive(Debug, Default)]
-pub(crate) struct Rate {
+pub struct Rate {
     samples: std::collections::VecDeque<(Duration, u64)>,
 }
 
@@ -116,7 +117,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 
 impl Rate {
     /// Adds a sample and returns the rate.
-    pub(crate) fn sample(&mut self, at: Duration, pages: u64) -> f64 {
+    pub fn sample(&mut self, at: Duration, pages: u64) -> f64 {
         self.samples.push_back((at, pages));
         while self.samples.len() > 2 && self.samples.get(1).is_some_and(|(then, _)| at - *then >= WINDOW) {
             self.samples.pop_front();

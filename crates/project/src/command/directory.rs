@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use huntsman::output::{Error, State, Status};
+use huntsman_output::{Error, State, Status};
 
-use crate::exit::{Exit, Failure};
-use crate::render::{counted, escape};
+use super::exit::{Exit, Failure};
+use super::render::{counted, escape};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -54,7 +54,7 @@ impl From<Error> for Failure {
 }
 
 /// The failure of a command that only inspects a directory.
-pub(crate) fn inspecting(error: Error) -> Failure {
+pub fn inspecting(error: Error) -> Failure {
     match error {
         Error::InUse { .. } => Failure::crawl(format!("{error}; wait until it ends")),
         Error::Unwritable { .. } => Failure::crawl(error.to_string()),
@@ -63,7 +63,7 @@ pub(crate) fn inspecting(error: Error) -> Failure {
 }
 
 /// The message about a directory whose run is finished.
-pub(crate) fn finished(path: &Path, status: &Status) -> String {
+pub fn finished(path: &Path, status: &Status) -> String {
     format!(
         "{} holds a finished {} of {}: {}, ended as {}. Nothing to do; --fresh crawls anew.",
         escape(&path.to_string_lossy()),
@@ -78,7 +78,7 @@ pub(crate) fn finished(path: &Path, status: &Status) -> String {
 mod tests {
     use std::path::PathBuf;
 
-    use huntsman::output::Run;
+    use huntsman_output::Run;
 
     use super::*;
 

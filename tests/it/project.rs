@@ -1,0 +1,355 @@
+//! A program made of spiders, `examples/project.rs`, as people run it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use huntsman_testkit::command::{Said, command, run, said};
+use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
+use serde_json::Value;
+
+/// The program, which is built together with the tests, in this working directory.
+fn bookshop(directory: &Path) -> Command {
+    let tests = std::env::current_exe().expect("the tests have a path");
+    let target = tests.parent().and_then(Path::parent).expect("they are in a folder of the target folder");
+    let program: PathBuf = target.join("examples").join(format!("project{}", std::env::consts::EXE_SUFFIX));
+    assert!(program.is_file(), "{} is missing: build the examples", program.display());
+    command(program, directory)
+}
+
+/// A command for a site, whose address is allowed; the shelf is its first page.
+fn on(directory: &Path, site: &RunningSite, words: &[&str]) -> Command {
+    let mut command = bookshop(directory);
+    command.args(words).args(["--profile", "test", "--allow-address", &format!("127.0.0.1:{}", site.port())]);
+    command.args(["-a", &format!("start={}", site.url("/")), "-s", "log_level=warn"]);
+    command
+}
+
+fn books() -> SiteBuilder {
+    Site::builder()
+        .page("/", "<a class=book href=/1>Mills</a> <a class=book href=/2>Dams</a>")
+        .page("/1", "<h1>Mills</h1><p class=price>10.50</p>")
+        .page("/2", "<h1>Dams</h1><p class=price>25.00</p>")
+}
+
+fn words(directory: &Path, words: &[&str]) -> Said {
+    run(bookshop(directory).args(words))
+}
+
+fn titles(text: &str) -> Vec<String> {
+    let title = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON")["title"].clone();
+    let mut titles: Vec<String> =
+        text.lines().map(|line| title(line).as_str().expect("a title").to_owned()).collect();
+    titles.sort();
+    titles
+}
+
+fn read(directory: &Path, name: &str) -> String {
+    fs::read_to_string(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn list_names_the_spiders_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(words(dir.path(), &["list"]).stdout, "books\ncheap\n");
+    let version = words(dir.path(), &["version"]).stdout;
+    assert_eq!(version, format!("bookshop {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn an_unknown_spider_is_refused_with_the_list_and_the_nearest_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for command in ["crawl", "check", "settings"] {
+        let said = words(dir.path(), &[command, "boks"]);
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert_eq!(said.code, Some(2), "{all}");
+        for part in ["no spider boks", "did you mean books?", "books, cheap"] {
+            assert!(all.contains(part), "{command}: {all}");
+        }
+    }
+    assert_eq!(words(dir.path(), &["crawl"]).code, Some(2), "with two spiders one has to be named");
+}
+
+#[test]
+fn arguments_are_typed_and_what_nobody_reads_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (given, parts) in [
+        (&[][..], ["-a start=VALUE", "missing"]),
+        (&["-a", "start=here"], ["-a start=here", "relative URL"]),
+        (&["-a", "start=http://a.example/", "-a", "most=many"], ["-a most=many", "invalid digit"]),
+        (&["-a", "start=http://a.example/", "-a", "mst=3"], ["-a mst", "did you mean most?"]),
+        (&["-a", "start"], ["-a start", "NAME=VALUE"]),
+    ] {
+        let said = words(dir.path(), &[&["crawl", "books"], given].concat());
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(parts.iter().all(|part| said.stderr.contains(part)), "{said:?}");
+    }
+}
+
+#[test]
+fn items_go_to_stdout_or_into_files_that_are_added_to_or_overwritten() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let crawl = |more: &[&str]| {
+        let said = run(on(dir.path(), &site, &["crawl", "books"]).args(more));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.stderr.starts_with("finished after"), "{said:?}");
+        said.stdout
+    };
+    assert_eq!(titles(&crawl(&[])), ["Dams", "Mills"]);
+    for _ in 0..2 {
+        assert_eq!(
+            crawl(&["-o", "all.jsonl", "-O", "last.csv", "-o", "%(name)s-%(most)s.jsonl.gz", "-a", "most=1"]),
+            ""
+        );
+    }
+    assert_eq!(titles(&read(dir.path(), "all.jsonl")), ["Mills", "Mills"]);
+    assert_eq!(read(dir.path(), "last.csv"), "title,price\nMills,10.5\n");
+    assert!(dir.path().join("books-1.jsonl.gz").is_file(), "names have the spider and its arguments");
+    assert_eq!(titles(&crawl(&["-o", "-"])), ["Dams", "Mills"]);
+
+    fs::write(dir.path().join("list.json"), "[]\n").unwrap();
+    for (name, part) in [("list.json", "exists"), ("list.txt", ".jsonl, .csv, .json or .xml")] {
+        let said = run(on(dir.path(), &site, &["crawl", "books"]).args(["-o", name]));
+        assert!(said.code != Some(0) && said.stderr.contains(part), "{said:?}");
+    }
+    crawl(&["-O", "list.json"]);
+    assert!(read(dir.path(), "list.json").starts_with("[\n{"));
+}
+
+#[test]
+fn a_spider_with_pipelines_of_its_own_prints_nothing() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let said = run(&mut on(dir.path(), &site, &["crawl", "cheap"]));
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{said:?}");
+    let said = run(on(dir.path(), &site, &["crawl", "cheap"]).args(["-o", "-"]));
+    assert_eq!(titles(&said.stdout), ["Mills"], "its pipelines come first");
+}
+
+#[test]
+fn the_settings_file_wins_over_the_spider_and_yields_to_environment_and_flags() {
+    let dir = tempfile::tempdir().unwrap();
+    let depth = |spider: &str, flags: &[&str], variable: Option<&str>| {
+        let mut command = bookshop(dir.path());
+        command
+            .args(["settings", spider, "--get", "depth_limit", "-a", "start=http://a.example/"])
+            .args(flags);
+        variable.map(|value| command.env("HUNTSMAN_DEPTH_LIMIT", value));
+        let said = run(&mut command);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.stdout.trim().to_owned()
+    };
+    assert_eq!((depth("cheap", &[], None), depth("books", &[], None)), ("3".into(), "0".into()));
+    let file = dir.path().join("huntsman.toml");
+    fs::write(&file, "[settings]\ndepth_limit = 4\n").unwrap();
+    assert_eq!((depth("cheap", &[], None), depth("books", &[], None)), ("4".into(), "4".into()));
+    fs::write(&file, "[settings]\ndepth_limit = 4\n[spiders.cheap]\ndepth_limit = 5\n").unwrap();
+    assert_eq!((depth("cheap", &[], None), depth("books", &[], None)), ("5".into(), "4".into()));
+    assert_eq!(depth("cheap", &[], Some("6")), "6");
+    assert_eq!(depth("cheap", &["-s", "depth_limit=7"], Some("6")), "7");
+    let explained = run(bookshop(dir.path()).args([
+        "settings",
+        "cheap",
+        "--get",
+        "depth_limit",
+        "--explain",
+        "-a",
+        "start=http://a.example/",
+    ]));
+    for source in ["spider", "settings file huntsman.toml"] {
+        assert!(explained.stdout.contains(source), "{explained:?}");
+    }
+}
+
+#[test]
+fn a_table_for_no_spider_and_an_unknown_setting_are_told_before_a_crawl() {
+    let dir = tempfile::tempdir().unwrap();
+    for (text, parts) in [
+        ("[spiders.cheep]\ndepth_limit = 1\n", ["[spiders.cheep]", "did you mean [spiders.cheap]?"]),
+        ("[spiders.cheap]\ndepth_limt = 1\n", ["huntsman.toml", "depth_limit"]),
+        ("retry_times = 1\n[settings]\nretry_times = 2\n", ["retry_times", "both"]),
+        ("[spiders]\ncheap = 1\n", ["spiders.cheap", "[spiders.cheap]"]),
+    ] {
+        fs::write(dir.path().join("huntsman.toml"), text).unwrap();
+        for command in ["crawl", "check"] {
+            let said = words(dir.path(), &[command, "cheap", "-a", "start=http://a.example/"]);
+            let all = format!("{}{}", said.stdout, said.stderr);
+            assert!(said.code == Some(2) && parts.iter().all(|part| all.contains(part)), "{command}: {all}");
+        }
+    }
+}
+
+#[test]
+fn check_says_which_spiders_can_be_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = words(dir.path(), &["check", "books", "-a", "start=http://a.example/"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "books: ok\n"), "{said:?}");
+    let said = words(dir.path(), &["check"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stdout.contains("books: ") && said.stdout.contains("-a start=VALUE"), "{said:?}");
+}
+
+#[test]
+fn parse_prints_the_items_and_requests_of_a_callback() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let page = |path: &str| site.url(path).to_string();
+    let shelf = run(&mut on(dir.path(), &site, &["parse", &page("/"), "--spider", "books"]));
+    let expected =
+        format!("0 items\n2 requests\n  GET {} -> Book\n  GET {} -> Book\n", page("/1"), page("/2"));
+    assert_eq!((shelf.code, shelf.stdout), (Some(0), expected));
+    let book = ["parse", &page("/1"), "--spider", "books", "--callback", "Book"];
+    let said = run(&mut on(dir.path(), &site, &book));
+    let expected = "1 item\n  {\"title\":\"Mills\",\"price\":10.5}\n0 requests\n";
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), expected));
+    let said = run(on(dir.path(), &site, &book).arg("--json"));
+    assert_eq!(said.stdout, "{\"item\":{\"title\":\"Mills\",\"price\":10.5}}\n");
+    assert_eq!(site.count("/2"), 0, "nothing is followed");
+}
+
+#[test]
+fn parse_tells_why_there_is_nothing() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let page = |path: &str| site.url(path).to_string();
+    for (path, more, part) in [
+        ("/none", &["--spider", "books"][..], "404"),
+        ("/1", &["--spider", "books", "--callback", "Bok"], "Bok"),
+        ("/", &["--spider", "books", "--callback", "Book"], "title"),
+        ("/", &[], "--spider: books, cheap"),
+        ("/", &["--spider", "books", "-c", "Book", "--callback-arguments", "7"], "object of JSON"),
+    ] {
+        let said = run(on(dir.path(), &site, &["parse", &page(path)]).args(more));
+        assert!(!matches!(said.code, Some(0)) && said.stderr.contains(part), "{path} {more:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_limit_fails_the_run_when_asked_to_and_the_report_is_written() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let mut command = on(dir.path(), &site, &["crawl", "books", "--report", "report.json"]);
+    let said = run(command.args(["-s", "closespider_pagecount=1", "--fail-on-limit"]));
+    assert_eq!(said.code, Some(3), "{said:?}");
+    let report: Value = serde_json::from_str(&read(dir.path(), "report.json")).unwrap();
+    assert_eq!(report["finish_reason"], "closespider_pagecount");
+}
+
+#[test]
+fn the_log_goes_where_the_settings_say() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let mut command = on(dir.path(), &site, &["crawl", "books"]);
+    let said =
+        run(command.args(["--log-file", "crawl.log", "--log-format", "json", "-s", "log_level=debug"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let log = read(dir.path(), "crawl.log");
+    let levels: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["level"].clone()).collect();
+    assert!(levels.iter().any(|level| level == "debug"), "{log}");
+    assert!(said.stderr.starts_with("finished after"), "{said:?}");
+}
+
+#[test]
+fn metrics_are_served_while_the_crawl_runs() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let (dir, gate) = (tempfile::tempdir().unwrap(), Gate::default());
+    let site = books().answer("/1", Answer::html("<h1>Mills</h1>").behind(&gate)).start_blocking();
+    let mut command = on(dir.path(), &site, &["crawl", "books", "--metrics", "0"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("metrics at http://").unwrap().strip_suffix("/metrics").unwrap();
+    wait_for(&site, "/1");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream
+        .write_all(
+            format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes(),
+        )
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("huntsman_downloader_response_count"), "{answer}");
+    gate.open();
+    assert!(child.wait().is_ok());
+}
+
+fn wait_for(site: &RunningSite, target: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while site.count(target) == 0 {
+        assert!(Instant::now() < deadline, "{target} was never asked for: {:?}", site.targets());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+mod stopping {
+    use std::io::{BufRead, BufReader};
+    use std::process::Child;
+
+    use super::*;
+
+    fn signal(child: &Child) {
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// A crawl that is stopped while this page is in flight; reads stderr until it says that it stops.
+    fn stopped(command: &mut Command, site: &RunningSite, page: &str) -> Child {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(site, page);
+        signal(&child);
+        let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("once more to stop at once")), "it does not say so");
+        child
+    }
+
+    #[test]
+    fn a_crawl_that_a_signal_stopped_goes_on_with_its_job_and_loses_nothing() {
+        let (dir, gate) = (tempfile::tempdir().unwrap(), Gate::default());
+        let site = books().answer("/1", Answer::html("<h1>Mills</h1><p class=price>1").behind(&gate));
+        let site = site.start_blocking();
+        let job = ["crawl", "books", "--out", "run", "-s", "concurrent_requests=1"];
+        let child = stopped(&mut on(dir.path(), &site, &job), &site, "/1");
+        // The crawl says so just before it stops, and nothing outside of it shows when it has.
+        std::thread::sleep(Duration::from_millis(100));
+        gate.open();
+        let first = said(child.wait_with_output().unwrap());
+        assert_eq!(first.code, Some(130), "{first:?}");
+        assert_eq!(site.count("/2"), 0, "nothing new was asked for");
+
+        let other = run(&mut on(dir.path(), &site, &["crawl", "cheap", "--out", "run"]));
+        assert_eq!(other.code, Some(2), "{other:?}");
+        assert!(other.stderr.contains("the spider books") && other.stderr.contains("--fresh"), "{other:?}");
+
+        let second = run(&mut on(dir.path(), &site, &job));
+        assert_eq!(second.code, Some(0), "{second:?}");
+        assert_eq!(titles(&read(dir.path(), "run/items.jsonl")), ["Dams", "Mills"]);
+        assert_eq!((site.count("/"), site.count("/1"), site.count("/2")), (1, 1, 1));
+        let third = run(&mut on(dir.path(), &site, &job));
+        assert!(third.code == Some(0) && third.stderr.contains("Nothing to do"), "{third:?}");
+    }
+
+    #[test]
+    fn the_second_signal_ends_at_once() {
+        let (dir, gate) = (tempfile::tempdir().unwrap(), Gate::default());
+        let site = books().answer("/1", Answer::html("x").behind(&gate)).start_blocking();
+        let child = stopped(&mut on(dir.path(), &site, &["crawl", "books"]), &site, "/1");
+        let begun = Instant::now();
+        signal(&child);
+        let ended = said(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the page that never ends did not delay it");
+    }
+
+    #[test]
+    fn a_new_job_does_not_overwrite_the_items_of_others() {
+        let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+        fs::write(dir.path().join("all.jsonl"), "{\"title\":\"Locks\"}\n").unwrap();
+        let job = ["crawl", "books", "--out", "run", "-o", "all.jsonl"];
+        let said = run(&mut on(dir.path(), &site, &job));
+        assert!(said.code == Some(2) && said.stderr.contains("-O"), "{said:?}");
+        assert_eq!(titles(&read(dir.path(), "all.jsonl")), ["Locks"]);
+        assert!(!dir.path().join("run").exists());
+        let said = run(&mut on(dir.path(), &site, &["crawl", "books", "--out", "run", "-O", "all.jsonl"]));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(titles(&read(dir.path(), "all.jsonl")), ["Dams", "Mills"]);
+    }
+}
