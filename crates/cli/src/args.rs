@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, JobCommand, RobotsArgs,
-    SettingsCommandArgs, VerifyArgs,
+    Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
+    NewArgs, RobotsArgs, SettingsCommandArgs, VerifyArgs,
 };
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::DedupCommand;
@@ -62,6 +62,16 @@ pub(crate) enum Command {
         huntsman settings --profile broad\n  \
         huntsman settings --get download_delay --explain")]
     Settings(SettingsCommandArgs),
+
+    /// Makes a project of spiders: a Rust package with a spider, a settings file and a test.
+    #[command(before_help = "Example:\n  huntsman new bookshop")]
+    New(NewArgs),
+
+    /// Adds a spider to the project in this folder.
+    #[command(before_help = "Examples:\n  \
+        huntsman genspider shop https://shop.example/\n  \
+        huntsman genspider -t rules shop https://shop.example/")]
+    Genspider(GenspiderArgs),
 
     /// Lists, prints, removes and exports the responses in an HTTP cache (setting httpcache_dir).
     #[command(before_help = "Examples:\n  \

@@ -32,6 +32,7 @@ mod server;
 mod sink;
 mod spider;
 mod sweep;
+mod templates;
 mod text_index;
 
 use huntsman::output;

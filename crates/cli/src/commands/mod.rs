@@ -10,6 +10,7 @@ mod demo;
 mod explain;
 mod fetch;
 mod job;
+mod new;
 #[cfg(feature = "pdf")]
 mod pdf_text;
 mod robots;
@@ -36,6 +37,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use fetch::FetchArgs;
 pub(crate) use job::JobCommand;
+pub(crate) use new::{GenspiderArgs, NewArgs};
 pub(crate) use robots::RobotsArgs;
 pub(crate) use settings::SettingsCommandArgs;
 pub(crate) use verify::VerifyArgs;
@@ -71,6 +73,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
+        Command::New(args) => new::project(&args),
+        Command::Genspider(args) => new::spider(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Serve(args) => on_runtime(serve::run(*args)),
         Command::Sweep(args) => on_runtime(sweep::run(*args)),

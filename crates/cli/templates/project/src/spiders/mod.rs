@@ -1,0 +1,3 @@
+//! The spiders, one a file.
+
+pub mod quotes;
