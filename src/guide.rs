@@ -15,6 +15,10 @@ struct Kinds;
 #[doc = include_str!("../docs/guide/declarative.md")]
 struct Declarative;
 
+#[cfg(feature = "project")]
+#[doc = include_str!("../docs/guide/projects.md")]
+struct Projects;
+
 #[doc = include_str!("../docs/guide/selecting.md")]
 struct Selecting;
 
