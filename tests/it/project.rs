@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use huntsman::project::command::exit::Exit;
+use huntsman::{Output, Page, Project, spider_fn};
 use huntsman_testkit::command::{Said, command, run, said};
 use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
 use serde_json::Value;
@@ -185,8 +189,10 @@ fn check_says_which_spiders_can_be_run() {
     let said = words(dir.path(), &["check", "books", "-a", "start=http://a.example/"]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "books: ok\n"), "{said:?}");
     let said = words(dir.path(), &["check"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stdout.contains("books: ") && said.stdout.contains("-a start=VALUE"), "{said:?}");
+    assert_eq!(said.code, Some(0), "nobody can give arguments to all spiders at once: {said:?}");
+    assert!(said.stdout.contains("books: not checked") && said.stdout.contains("-a start=VALUE"), "{said:?}");
+    let said = words(dir.path(), &["check", "books"]);
+    assert!(said.code == Some(2) && said.stdout.contains("-a start=VALUE"), "{said:?}");
 }
 
 #[test]
@@ -269,6 +275,27 @@ fn metrics_are_served_while_the_crawl_runs() {
     assert!(answer.contains("huntsman_downloader_response_count"), "{answer}");
     gate.open();
     assert!(child.wait().is_ok());
+}
+
+#[test]
+fn the_spider_of_a_finished_crawl_is_not_made_again() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let made = Arc::new(AtomicUsize::new(0));
+    let (counter, start) = (Arc::clone(&made), site.url("/1").to_string());
+    let project = Project::new("shop").spider("titles", move |_| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(spider_fn([start.clone()], |page: &Page, out: &mut Output<String>| {
+            out.items(page.css("h1::text")?.get_all().to_vec());
+            Ok(())
+        }))
+    });
+    let (run, address) = (dir.path().join("run"), format!("127.0.0.1:{}", site.port()));
+    let words = ["shop", "crawl", "--out", run.to_str().unwrap(), "--allow-address", &address];
+    for _ in 0..2 {
+        assert_eq!(project.run(words), Exit::Done);
+    }
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+    assert_eq!(read(&run, "items.jsonl"), "\"Mills\"\n");
 }
 
 fn wait_for(site: &RunningSite, target: &str) {

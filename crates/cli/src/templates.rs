@@ -16,7 +16,7 @@ pub(crate) const PROJECT: [(&str, &str); 8] = [
 /// The name of a project in its templates.
 pub(crate) const PROJECT_NAME: &str = "project-name";
 /// What stands for the version or the path of Huntsman.
-pub(crate) const HUNTSMAN: &str = "HUNTSMAN";
+pub(crate) const HUNTSMAN: &str = "HUNTSMAN-SOURCE";
 
 /// The kinds of spiders that `genspider` makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -1,6 +1,6 @@
 //! The arguments of a spider: `-a NAME=VALUE` on the command line.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -27,13 +27,15 @@ pub struct Arguments {
     given: BTreeMap<String, String>,
     /// The names that were asked for.
     known: RefCell<BTreeSet<String>>,
+    /// Whether an argument that has to be given was not.
+    lacks: Cell<bool>,
 }
 
 impl Arguments {
     /// Arguments by their names, for tests of a spider.
     pub fn of<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
         let given = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { given, known: RefCell::default() }
+        Self { given, ..Self::default() }
     }
 
     /// The arguments of the command line, each as `NAME=VALUE`.
@@ -82,13 +84,20 @@ impl Arguments {
     /// # Errors
     /// The argument was not given, or as [`Arguments::parse`].
     pub fn require<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T> {
-        self.parse(name)?
-            .ok_or_else(|| Error::usage(format!("an argument is missing: give it with -a {name}=VALUE")))
+        self.parse(name)?.ok_or_else(|| {
+            self.lacks.set(true);
+            Error::usage(format!("an argument is missing: give it with -a {name}=VALUE"))
+        })
     }
 
     /// Says that these arguments are read later, in callbacks by [`Context::arg`](huntsman_crawler::Context::arg).
     pub fn known<N: Into<String>>(&self, names: impl IntoIterator<Item = N>) {
         self.known.borrow_mut().extend(names.into_iter().map(Into::into));
+    }
+
+    /// Whether the spider needs an argument that was not given.
+    pub(crate) fn lacks_one(&self) -> bool {
+        self.lacks.get()
     }
 
     /// All arguments that were given.

@@ -82,7 +82,7 @@ pub(crate) struct OutputArgs {
 
     /// Directory for the state of the crawl, with which the same command goes on after a stop or a crash, and for drops.jsonl and
     /// report.json. Without it a crawl that was stopped is lost.
-    #[arg(long, alias = "job", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, visible_alias = "job", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
     /// Starts a new crawl if the directory holds an earlier one, whose files are deleted.

@@ -23,10 +23,10 @@ use crate::typed::Wiring;
 
 pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
     let arguments = Arguments::of_flags(&args.arguments)?;
-    let chosen = project.choose(args.spider.as_deref(), &arguments)?;
+    let name = project.find(args.spider.as_deref())?;
     let plan = match &args.output.out {
         None => None,
-        Some(path) => match plan(path, chosen.name, &args.output)? {
+        Some(path) => match plan(path, name, &args.output)? {
             Plan::Finished(status) => {
                 say(&finished(path, &status));
                 return Ok(Exit::Done);
@@ -35,6 +35,8 @@ pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
         },
     };
     let feeds = feeds(&args.output, plan.as_ref())?;
+    // Not before: a spider may open its files when it is made, and that of a finished crawl must not.
+    let chosen = project.choose(Some(name), &arguments)?;
     arguments.known(feeds.iter().flat_map(FeedFile::parameters));
     arguments.check()?;
     let config =
@@ -73,12 +75,12 @@ pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
 /// Writes the report, prints the summary, and returns the exit code.
 fn tell(mut ended: Ended, args: &OutputArgs) -> Outcome {
     ended.report.items = ended.report.stats.get("item_scraped_count").and_then(serde_json::Value::as_u64);
+    ended.finish()?;
     if let Some(path) = &args.report {
         huntsman_files::write(path, ended.report.to_json()?).map_err(|error| {
             Failure::crawl(format!("--report {}: {error}", escape(&path.to_string_lossy())))
         })?;
     }
-    ended.finish()?;
     say(ended.report.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {
         say(&format!("  {}", escape(&directory.path().to_string_lossy())));

@@ -170,23 +170,29 @@ impl Project {
     }
 
     fn check(&self, args: &CheckArgs) -> Outcome {
-        let arguments = Arguments::of_flags(&args.arguments)?;
         let names: Vec<&str> = match &args.spider {
             Some(name) => vec![name],
             None => self.names().collect(),
         };
         let mut exit = Exit::Done;
         for name in names {
+            let arguments = Arguments::of_flags(&args.arguments)?;
             let checked = self.choose(Some(name), &arguments).and_then(|chosen| {
                 arguments.check()?;
                 let config =
                     self.checked(Config::load(chosen.sources(&args.settings), Vec::new(), Vec::new())?)?;
                 chosen.dry(config.layers, &arguments)
             });
+            let own = format!("spider {}: ", escape(name));
+            let told = |failure: &Failure| failure.message.trim_start_matches(&own).to_owned();
             match checked {
                 Ok(_) => writeln!(io::stdout(), "{}: ok", escape(name))?,
+                // Nobody can give arguments to all spiders at once.
+                Err(failure) if args.spider.is_none() && arguments.lacks_one() => {
+                    writeln!(io::stdout(), "{}: not checked: {}", escape(name), told(&failure))?;
+                }
                 Err(failure) => {
-                    writeln!(io::stdout(), "{}: {}", escape(name), failure.message)?;
+                    writeln!(io::stdout(), "{}: {}", escape(name), told(&failure))?;
                     exit = failure.exit;
                 }
             }
@@ -203,28 +209,35 @@ impl Project {
         self.names().map(|name| escape(name).into_owned()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The spider of this name, or the only one.
+    /// The name of the spider that is named, or of the only one.
+    pub(crate) fn find(&self, name: Option<&str>) -> Outcome<&str> {
+        Ok(&self.entry(name)?.0)
+    }
+
+    /// The spider of this name, or the only one, made from its arguments.
     pub(crate) fn choose(&self, name: Option<&str>, arguments: &Arguments) -> Outcome<Chosen<'_>> {
+        let (name, make) = self.entry(name)?;
+        let crawl = make(arguments).map_err(|error| error.context(format!("spider {}", escape(name))))?;
+        Ok(Chosen { name, crawl })
+    }
+
+    fn entry(&self, name: Option<&str>) -> Outcome<&(String, Make)> {
         let found = match (name, self.spiders.as_slice()) {
             (_, []) => return Err(Failure::usage("the program has no spiders")),
             (None, [only]) => Some(only),
-            (None, _) => {
-                return Err(Failure::usage(format!("name a spider: {}", self.listed())));
-            }
+            (None, _) => return Err(Failure::usage(format!("name a spider: {}", self.listed()))),
             (Some(name), all) => all.iter().find(|(known, _)| known == name),
         };
-        let Some((name, make)) = found else {
+        found.ok_or_else(|| {
             let name = name.unwrap_or_default();
             let hint = nearest(name, self.names())
                 .map_or(String::new(), |near| format!("did you mean {}? ", escape(near)));
-            return Err(Failure::usage(format!(
+            Failure::usage(format!(
                 "there is no spider {}; {hint}the spiders are: {}",
                 escape(name),
                 self.listed()
-            )));
-        };
-        let crawl = make(arguments).map_err(|error| error.context(format!("spider {}", escape(name))))?;
-        Ok(Chosen { name, crawl })
+            ))
+        })
     }
 
     /// The spider for a page: the named one, the only one, or the one that has the page's host among its domains.

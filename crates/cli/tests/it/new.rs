@@ -35,6 +35,10 @@ fn a_new_project_has_the_files_of_the_template_and_its_own_name() {
     for name in ["Cargo.toml", "huntsman.toml", ".gitignore", ".github/workflows/ci.yml"] {
         assert!(!read(&shop, name).contains("project-name"), "{name}");
     }
+    assert!(
+        read(&shop, "huntsman.toml").contains("HUNTSMAN_DOWNLOAD_DELAY"),
+        "it is a variable, and no place for the version"
+    );
     // The settings file is one: the command reads it, too.
     let settings = said(&shop, &["settings", "--get", "download_delay", "--explain"]);
     assert!(settings.code == Some(0) && settings.stdout.contains("huntsman.toml"), "{settings:?}");
