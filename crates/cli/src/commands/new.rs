@@ -42,6 +42,9 @@ pub(crate) struct GenspiderArgs {
 /// Names that a package cannot have: those of crates that it needs.
 const TAKEN: [&str; 7] = ["alloc", "core", "huntsman", "proc_macro", "serde", "std", "test"];
 
+/// The longest list of arguments that `cargo fmt` leaves in one line.
+const CALL_WIDTH: usize = 60;
+
 /// The words of Rust that cannot be names.
 const KEYWORDS: [&str; 51] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
@@ -98,7 +101,13 @@ pub(crate) fn spider(args: &GenspiderArgs) -> Outcome {
     let (path, added) = match args.template {
         Template::Toml => {
             let path = format!("spiders/{name}.toml");
-            let line = format!(".spider(\"{name}\", |_| huntsman::DeclaredSpider::load(\"{path}\"))");
+            let load = format!("huntsman::DeclaredSpider::load(\"{path}\")");
+            // As `cargo fmt` leaves it.
+            let short = format!("\"{name}\", |_| {load}");
+            let line = match short.len() <= CALL_WIDTH {
+                true => format!(".spider({short})"),
+                false => format!(".spider(\"{name}\", |_| {{\n    {load}\n}})"),
+            };
             (PathBuf::from(path), vec![Line::spider(line)])
         }
         _ => (
@@ -129,7 +138,7 @@ struct Line {
     text: String,
     /// Where the line belongs, for people.
     hint: &'static str,
-    /// The line before which it is put; at the end of the file if there is none.
+    /// The line before which it is put; among the modules of the file if there is none.
     before: Option<&'static str>,
 }
 
@@ -146,19 +155,24 @@ impl Line {
     fn place(&self) -> Result<Option<String>, ()> {
         let found = fs::read_to_string(self.file).map_err(drop)?;
         let lines: Vec<&str> = found.lines().collect();
-        if lines.iter().any(|line| line.trim() == self.text) {
+        if lines.iter().any(|line| self.text.lines().next() == Some(line.trim())) {
             return Ok(None);
         }
         let (at, indent) = match self.before {
-            None => (lines.len(), ""),
+            // In the order that `cargo fmt` gives modules.
+            None => {
+                let later = |line: &str| line.starts_with("pub mod ") && line > self.text.as_str();
+                (lines.iter().position(|line| later(line)).unwrap_or(lines.len()), "")
+            }
             Some(before) => {
                 let mut places = lines.iter().enumerate().filter(|(_, line)| line.trim() == before);
                 let (Some((at, line)), None) = (places.next(), places.next()) else { return Err(()) };
                 (at, &line[..line.len() - line.trim_start().len()])
             }
         };
-        let added = format!("{indent}{}", self.text);
-        let all = lines[..at].iter().copied().chain([added.as_str()]).chain(lines[at..].iter().copied());
+        let added: Vec<String> = self.text.lines().map(|line| format!("{indent}{line}")).collect();
+        let added = added.iter().map(String::as_str);
+        let all = lines[..at].iter().copied().chain(added).chain(lines[at..].iter().copied());
         Ok(Some(all.map(|line| format!("{line}\n")).collect()))
     }
 }

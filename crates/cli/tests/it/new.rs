@@ -108,6 +108,9 @@ fn each_kind_of_spider_is_added_with_its_lines() {
         assert!(again.code == Some(2) && again.stderr.contains("exists"), "{again:?}");
         assert_eq!(read(&shop, "src/main.rs"), main);
     }
+    let modules = read(&shop, "src/spiders/mod.rs");
+    let modules: Vec<&str> = modules.lines().filter(|line| line.starts_with("pub mod ")).collect();
+    assert!(modules.is_sorted(), "as `cargo fmt` has them: {modules:?}");
     let main = read(&shop, "src/main.rs");
     assert!(main.find(".spider(\"my-api\"") < main.find(".main()"), "{main}");
     assert_eq!(main.lines().filter(|line| line.contains(".spider(")).count(), 8);
