@@ -13,7 +13,7 @@ use super::predictor::{Options, Predictor};
 use super::site::LinkContext;
 
 /// The format version that is written; the first byte of a batch.
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 /// The oldest version that is read.
 const OLDEST: u8 = 1;
 /// zstd's own default.
@@ -24,13 +24,47 @@ const MAX_BYTES: u64 = 1 << 30;
 /// An event that was given to the predictor and changes its answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    Discover { site: String, url: String, link: Option<LinkContext> },
-    Learn { site: String, url: String, text: PageText },
-    LearnTexts { site: String, url: String, texts: Option<Texts> },
-    Skip { site: String, url: String, row: u64 },
-    Redirect { site: String, from: String, to: String },
-    Claim { site: String, page: u32, url: String, named: String },
-    Link { site: String, url: String, page: u32 },
+    Discover {
+        site: String,
+        url: String,
+        link: Option<LinkContext>,
+    },
+    Learn {
+        site: String,
+        url: String,
+        text: PageText,
+    },
+    LearnTexts {
+        site: String,
+        url: String,
+        texts: Option<Texts>,
+    },
+    Skip {
+        site: String,
+        url: String,
+        row: u64,
+    },
+    Redirect {
+        site: String,
+        from: String,
+        to: String,
+    },
+    Claim {
+        site: String,
+        page: u32,
+        url: String,
+        named: String,
+    },
+    Link {
+        site: String,
+        url: String,
+        page: u32,
+    },
+    /// A skipped page is fetched for the links that it may have.
+    GiveBack {
+        site: String,
+        url: String,
+    },
 }
 
 /// The events that were not yet taken. They are kept only after [`keep_journal`](Predictor::keep_journal) was called.
@@ -119,13 +153,14 @@ impl Predictor {
 fn write(out: &mut Vec<u8>, event: &Event) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format, 8 is that of the second.
+        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth.
         Event::Learn { site, url, .. } => (7, site, url),
         Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
         Event::Redirect { site, from, .. } => (5, site, from),
         Event::Claim { site, url, .. } => (6, site, url),
         Event::Link { site, url, .. } => (10, site, url),
+        Event::GiveBack { site, url } => (11, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -164,6 +199,7 @@ fn write(out: &mut Vec<u8>, event: &Event) {
             put_text(out, named);
         }
         Event::Link { page, .. } => out.extend_from_slice(&page.to_le_bytes()),
+        Event::GiveBack { .. } => {}
     }
 }
 
@@ -216,6 +252,7 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
         5 => Event::Redirect { site, from: url, to: text(rest)? },
         6 => Event::Claim { site, page: value(rest)?, url, named: text(rest)? },
         10 => Event::Link { site, url, page: value(rest)? },
+        11 => Event::GiveBack { site, url },
         _ => return None,
     })
 }

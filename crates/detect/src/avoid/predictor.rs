@@ -267,7 +267,7 @@ impl Predictor {
             let raw = self.slots_of(url);
             let model = self.site(site);
             let before = model.log_bytes();
-            model.discover(raw);
+            model.discover(raw, link.map(|link| link.page));
             let grown = model.log_bytes() - before;
             self.log_bytes += grown;
             if self.log_bytes > self.options.learning_bytes {
@@ -324,7 +324,11 @@ impl Predictor {
         if prediction.probability > threshold && (is_warm || is_pinned) {
             let reason = self.reason(site, url, &prediction);
             let key = (xxh3_64(site.as_bytes()), prediction.key);
-            if is_last && !is_pinned && model.share_of_leads(prediction.key) > 1.0 - threshold {
+            let is_given_back = is_last && !is_pinned && {
+                let led = model.share_of_leads(prediction.key) > 1.0 - threshold;
+                led || self.test_forms(site, url, &raw)
+            };
+            if is_given_back {
                 self.totals.explored += 1;
                 self.count_explored(key, &prediction, site, url, &reason);
                 return Decision::Explore(reason);
@@ -365,6 +369,16 @@ impl Predictor {
         };
         self.tested = Some(Tested { url: hash, row: prediction.key, version, target });
         delay.map_or(Decision::Fetch, |probability| Decision::Delay { probability })
+    }
+
+    /// Whether a skipped page is fetched all the same, because it may have links that no other page has; see [`Site::test_forms`].
+    fn test_forms(&mut self, site: &str, url: &Url, raw: &[RawSlot]) -> bool {
+        let threshold = self.options.threshold;
+        let is_worth = self.site(site).test_forms(raw, threshold);
+        if is_worth {
+            self.journal.add(|| Event::GiveBack { site: site.into(), url: url.as_str().into() });
+        }
+        is_worth
     }
 
     /// The current prediction for a URL, if there is one.
@@ -501,6 +515,8 @@ impl Predictor {
                 if is_new {
                     self.site(site).has_new_content(hash_of(&from));
                 }
+                let raw = raw_slots(&from, &self.overrides);
+                self.site(site).came(&raw, is_new);
                 self.alias(site, &from, &to);
                 learnt.push(from);
             }
@@ -649,6 +665,12 @@ impl Predictor {
                     let (number, is_new) = model.learn_texts(&raw, texts, &links);
                     self.log_bytes = self.log_bytes.saturating_sub(freed);
                     self.learnt(&site, &url, number, is_new);
+                }
+            }
+            Event::GiveBack { site, url } => {
+                if let Ok(url) = Url::parse(&url) {
+                    let raw = raw_slots(&url, &self.overrides);
+                    self.test_forms(&site, &url, &raw);
                 }
             }
             Event::Skip { site, url, row } => {

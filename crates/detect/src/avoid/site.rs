@@ -13,10 +13,12 @@ use super::rows::{Row, Rows};
 use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
+use forms::Forms;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
 use leads::Leads;
 use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
 
+mod forms;
 mod indexes;
 mod leads;
 mod relations;
@@ -146,6 +148,7 @@ pub(crate) struct Site {
     rows: Rows,
     stores: PageIndexes,
     leads: Leads,
+    forms: Forms,
     log: Vec<LoggedPage>,
     block_numbers: BlockNumbers,
     /// Bytes of the texts in the log, and of the discovered URLs.
@@ -177,8 +180,9 @@ impl Site {
         Self { min_evidence, has_pins, contents, next_rebuild: FIRST_REBUILD, ..Self::default() }
     }
 
-    /// Records a URL that was found for the first time.
-    pub(crate) fn discover(&mut self, raw: Vec<RawSlot>) {
+    /// Records a URL that was found for the first time, on this page if any.
+    pub(crate) fn discover(&mut self, raw: Vec<RawSlot>, page: Option<u32>) {
+        self.forms.find(&raw, page);
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
             self.kinds.add_path(&raw);
@@ -314,6 +318,21 @@ impl Site {
     /// The share of the copies by this row that alone led to new content.
     pub(crate) fn share_of_leads(&self, row: u64) -> f64 {
         self.leads.share(row)
+    }
+
+    /// Whether a page that was skipped is thought to have links that no other page has, to URLs that would not be skipped. It is then to be
+    /// fetched, which tests the forms of these links.
+    pub(crate) fn test_forms(&mut self, raw: &[RawSlot], threshold: f64) -> bool {
+        let mut expected = self.forms.expected(raw);
+        expected
+            .retain(|link| self.predict(&link.raw, &self.target(&link.raw), &[]).probability <= threshold);
+        self.forms.test(&expected);
+        !expected.is_empty()
+    }
+
+    /// Records that a URL redirected to a page that was learnt just now, and whether that had new content.
+    pub(crate) fn came(&mut self, raw: &[RawSlot], is_new: bool) {
+        self.forms.came(whole_key(raw), is_new);
     }
 
     /// Whether a URL was skipped by a row that the next page to test it contradicted.
@@ -473,6 +492,7 @@ impl Site {
             }
             self.observe(target, hypotheses, found, Some(number), true);
         }
+        self.forms.learn(number, raw, target, found.is_some_and(|found| !found.is_new));
         (number, found.is_some_and(|found| found.is_new))
     }
 
@@ -620,9 +640,10 @@ impl Site {
 
 /// The key of the URL with its pinned slots.
 fn whole_key(raw: &[RawSlot]) -> u64 {
-    raw.iter()
-        .fold(Mix::new(90), |hash, slot| {
-            hash.with(u64::from(slot.name.0)).with(xxh3_64(slot.value.as_bytes()))
-        })
-        .0
+    whole_key_of(raw.iter().map(|slot| (slot.name, xxh3_64(slot.value.as_bytes()))))
+}
+
+/// The same from the names and the hashes of the values of its slots.
+fn whole_key_of(slots: impl Iterator<Item = (Name, u64)>) -> u64 {
+    slots.fold(Mix::new(90), |hash, (name, value)| hash.with(u64::from(name.0)).with(value)).0
 }

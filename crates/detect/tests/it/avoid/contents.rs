@@ -172,7 +172,7 @@ fn a_journal_of_the_first_format_is_read() {
     learn_text(&mut predictor, "/article?id=500", &words(500, 40));
     let link = LinkContext { page: 1, position: 7 };
     predictor.discover(SITE, &url("/article?id=500&sid=x"), Some(link));
-    assert!(predictor.take_journal().is_some_and(|batch| batch[0] == 3));
+    assert!(predictor.take_journal().is_some_and(|batch| batch[0] == 4));
 }
 
 #[test]
@@ -202,6 +202,21 @@ fn a_journal_of_the_second_format_is_read() {
         assert_eq!(reason.evidence.nodup, 0.0, "{reason}");
         assert!(reason.evidence.dup >= 30.0, "{reason}");
     }
+}
+
+#[test]
+fn a_journal_of_the_third_format_is_read() {
+    // Written by the version before: 60 articles, each under two sessions. The second copies of the first ten lead to notes, to which other
+    // copies link later. A request for the seventh under a new session was skipped.
+    let journal = include_bytes!("../../data/avoid-journal-3.bin");
+    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
+    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    assert!(is_skipped(&mut predictor, "/article?id=art7&sid=waits"));
+    let decision = predictor.decide(SITE, &url("/article?id=art7&sid=waits"), Attempt::Last);
+    assert!(matches!(decision, Decision::Drop(_)), "its notes are known: {decision:?}");
+    assert!(is_skipped(&mut predictor, "/article?id=art40&sid=new"));
+    let decision = predictor.decide(SITE, &url("/article?id=art40&sid=new"), Attempt::Last);
+    assert!(matches!(decision, Decision::Explore(_)), "its notes were not found: {decision:?}");
 }
 
 #[test]

@@ -330,3 +330,83 @@ fn what_copies_alone_lead_to_is_not_given_up_at_the_end() {
         }
     }
 }
+
+/// A site of articles under sessions. An article says at which address its notes are; the second copy of the first ten leads to them
+/// first, and to new content if `has_content`. Articles have another kind of page, which is no copy, so that copies do not lead on alone.
+fn articles_with_notes(has_content: bool) -> Predictor {
+    let mut predictor = predictor();
+    predictor.keep_journal();
+    for n in 0..60 {
+        learn(&mut predictor, &format!("/article?id=art{n}&sid=s{n}a"), n);
+        let copy = learn(&mut predictor, &format!("/article?id=art{n}&sid=s{n}b"), n);
+        if n < 10 {
+            let notes = format!("/notes?of=art{n}");
+            predictor.discover(SITE, &url(&notes), Some(LinkContext { page: copy, position: 3 }));
+            let other = learn(&mut predictor, &format!("/list/{n}"), 2_000 + n);
+            predictor.link(SITE, &url(&notes), LinkContext { page: other, position: 4 });
+            learn(&mut predictor, &notes, if has_content { 1_000 + n } else { 1_000 });
+        }
+    }
+    predictor
+}
+
+fn at_the_end(predictor: &mut Predictor, n: usize) -> Decision {
+    let path = format!("/article?id=art{n}&sid=new");
+    assert!(is_skipped(predictor, &path), "it is a copy");
+    predictor.decide(SITE, &url(&path), Attempt::Last)
+}
+
+#[test]
+fn a_copy_is_fetched_at_the_end_if_it_may_have_a_link_that_no_page_has() {
+    let mut predictor = articles_with_notes(true);
+    let decision = at_the_end(&mut predictor, 40);
+    assert!(matches!(decision, Decision::Explore(_)), "its notes were not found: {decision:?}");
+    let decision = at_the_end(&mut predictor, 5);
+    assert!(matches!(decision, Decision::Drop(_)), "its notes are known: {decision:?}");
+}
+
+#[test]
+fn links_that_led_to_nothing_new_are_no_reason_to_fetch_a_copy() {
+    let decision = at_the_end(&mut articles_with_notes(false), 40);
+    assert!(matches!(decision, Decision::Drop(_)), "{decision:?}");
+}
+
+#[test]
+fn a_form_of_links_is_dropped_after_some_tests_and_kept_by_new_content() {
+    for brings_new in [true, false] {
+        let mut predictor = articles_with_notes(true);
+        let mut fetched = 0;
+        for n in 10..60 {
+            if matches!(at_the_end(&mut predictor, n), Decision::Explore(_)) {
+                fetched += 1;
+                let page = learn(&mut predictor, &format!("/article?id=art{n}&sid=new"), n);
+                if brings_new {
+                    let notes = format!("/notes?of=art{n}");
+                    predictor.discover(SITE, &url(&notes), Some(LinkContext { page, position: 3 }));
+                    learn(&mut predictor, &notes, 1_000 + n);
+                }
+            }
+        }
+        if brings_new {
+            assert_eq!(fetched, 50, "each leads to notes of its own");
+        } else {
+            assert!((2..=10).contains(&fetched), "{fetched} were fetched in vain");
+        }
+    }
+}
+
+#[test]
+fn a_restart_in_the_tests_of_the_end_changes_no_decision() {
+    for restart in [12, 13, 14, 20] {
+        let mut predictor = articles_with_notes(true);
+        let mut cut = articles_with_notes(true);
+        for n in 10..30 {
+            if n == restart {
+                let batch = cut.take_journal().expect("something was told");
+                cut = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
+            }
+            let (one, other) = (at_the_end(&mut predictor, n), at_the_end(&mut cut, n));
+            assert_eq!(one, other, "page {n}, restart at {restart}");
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Forms of links: the URL of a link as a function of the URL of its page.
+//!
+//! The links of a page that was skipped are not known, but those of pages of its kind are: where `/article?id=7` links to `/notes?of=7`,
+//! `/article?id=8` links to `/notes?of=8`. If no page that was learnt has such a link, the skipped page may be the only one that does.
+//! Whether that is worth a download is tested form by form: each page that is fetched for a form lowers its worth, and each new content to
+//! which such a link leads raises it.
+
+use std::collections::VecDeque;
+
+use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{whole_key, whole_key_of};
+use crate::avoid::kinds::Kind;
+use crate::avoid::shape::{Mix, Name, RawSlot};
+use crate::avoid::target::Target;
+
+/// The pages learnt last: those of which links may still be told.
+const RECENT: usize = 64;
+/// The most URLs of which it is remembered that they were found; about 16 bytes each.
+const MAX_KNOWN: usize = 1_000_000;
+/// The most forms; about 0.5 KB each.
+const MAX_FORMS: usize = 4_096;
+/// The most forms that are remembered after one link.
+const MAX_SEEN_ONCE: usize = 65_536;
+/// The most URLs of which it is remembered by which form they were found, until they are learnt.
+const MAX_LEADS: usize = 100_000;
+/// The most slots of a page from which values are copied.
+const MAX_SLOTS: usize = 32;
+/// A value is looked for in slots with other names, and within other values, if it has so many bytes: shorter ones are equal by chance.
+const LEAST_BYTES: usize = 4;
+/// What a test without new content leaves of the worth of a form, which begins with 1.
+const DECAY: f64 = 0.6;
+/// A form of less worth is no reason to fetch a page: after five tests in a row that brought nothing new.
+const LEAST_WORTH: f64 = 0.1;
+
+/// The kinds of hashes; those of different kinds must not be equal.
+const NAMES: u64 = 130;
+const FORM: u64 = 131;
+
+/// A page learnt not long ago.
+#[derive(Clone, Debug)]
+struct RecentPage {
+    number: u32,
+    raw: Vec<RawSlot>,
+    kinds: SmallVec<[Kind; 8]>,
+    is_copy: bool,
+}
+
+/// The value of a slot of a link.
+#[derive(Clone, Debug)]
+enum Value {
+    /// The same on all pages; its hash.
+    Fixed(u64),
+    /// The value of the slot of the page with this index, between two texts.
+    Copied { from: u8, before: Box<str>, after: Box<str> },
+}
+
+#[derive(Clone, Debug)]
+struct Form {
+    /// The indexes and the hashes of the values that the URL of the page must have: those of constants and choices that are not copied.
+    conditions: SmallVec<[(u8, u64); 4]>,
+    /// The slots of one of the links; the values of some depend on the page.
+    link: Vec<(RawSlot, Value)>,
+    worth: f64,
+}
+
+/// A URL that was found by forms, or is expected by them.
+#[derive(Clone, Debug, Default)]
+struct Lead {
+    forms: SmallVec<[u32; 2]>,
+    /// Whether the forms were charged already, because a page was fetched for it.
+    is_charged: bool,
+}
+
+/// A link that a page is thought to have, to a URL that was not found yet.
+#[derive(Clone, Debug)]
+pub(super) struct ExpectedLink {
+    form: u32,
+    key: u64,
+    pub(super) raw: Vec<RawSlot>,
+}
+
+/// The forms of the links of a site.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Forms {
+    recent: VecDeque<RecentPage>,
+    /// The keys of all URLs that were found.
+    known: HashSet<u64>,
+    forms: Vec<Form>,
+    /// By their hashes.
+    numbers: HashMap<u64, u32>,
+    seen_once: HashSet<u64>,
+    /// By the hash of the names of the slots of a page.
+    of_pages: HashMap<u64, Vec<u32>>,
+    /// By the key of a URL.
+    leads: HashMap<u64, Lead>,
+}
+
+impl Forms {
+    /// Records a page that was learnt, and whether its content was known.
+    pub(super) fn learn(&mut self, number: u32, raw: &[RawSlot], target: &Target, is_copy: bool) {
+        let key = whole_key(raw);
+        if self.known.len() < MAX_KNOWN {
+            self.known.insert(key);
+        }
+        self.came(key, !is_copy);
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        let kind = |name: Name| {
+            let slot = target.slots().find(|(slot, _)| slot.name == name);
+            slot.map_or(Kind::Free, |(slot, kind)| if slot.is_part { Kind::Free } else { kind })
+        };
+        let kinds = raw.iter().map(|slot| kind(slot.name)).collect();
+        self.recent.push_back(RecentPage { number, raw: raw.to_vec(), kinds, is_copy });
+    }
+
+    /// Records that a URL with this key was learnt, or led to a page that was.
+    pub(super) fn came(&mut self, key: u64, is_new: bool) {
+        let Some(lead) = self.leads.remove(&key) else { return };
+        for form in lead.forms {
+            let worth = &mut self.forms[form as usize].worth;
+            if !lead.is_charged {
+                *worth *= DECAY;
+            }
+            if is_new {
+                *worth = (*worth + 1.0 - DECAY).min(1.0);
+            }
+        }
+    }
+
+    /// Records that a URL was found, with the page that links to it. Only the first page counts: a page leads to what no other page led to
+    /// before.
+    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<u32>) {
+        let key = whole_key(raw);
+        if self.known.len() >= MAX_KNOWN || !self.known.insert(key) {
+            return;
+        }
+        let page = page.and_then(|page| self.recent.iter().rev().find(|recent| recent.number == page));
+        let Some((page, form)) = page.and_then(|page| Some((page, Form::of(page, raw)?))) else { return };
+        let hash = form.hash(&page.raw);
+        let number = match self.numbers.get(&hash) {
+            Some(number) => *number,
+            None => {
+                // What one link has in common with its page may be chance.
+                if self.seen_once.len() >= MAX_SEEN_ONCE {
+                    self.seen_once.clear();
+                }
+                if self.seen_once.insert(hash) || self.forms.len() >= MAX_FORMS {
+                    return;
+                }
+                let number = self.forms.len() as u32;
+                self.of_pages.entry(names_of(&page.raw)).or_default().push(number);
+                self.numbers.insert(hash, number);
+                self.forms.push(form);
+                number
+            }
+        };
+        // Pages with new content are fetched anyway: what copies lead to is the question.
+        if page.is_copy && self.leads.len() < MAX_LEADS {
+            let lead = self.leads.entry(key).or_default();
+            if lead.forms.is_empty() {
+                lead.forms.push(number);
+            }
+        }
+    }
+
+    /// The links by forms of enough worth that the page with this URL is thought to have, to URLs that were not found yet.
+    pub(super) fn expected(&self, raw: &[RawSlot]) -> Vec<ExpectedLink> {
+        let Some(forms) = self.of_pages.get(&names_of(raw)) else { return Vec::new() };
+        let values: SmallVec<[u64; 8]> = raw.iter().map(|slot| xxh3_64(slot.value.as_bytes())).collect();
+        let expected = forms.iter().filter_map(|number| {
+            let form = &self.forms[*number as usize];
+            let applies = form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
+            let key = (applies && form.worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
+            let is_known = self.known.contains(&key);
+            (!is_known).then(|| ExpectedLink { form: *number, key, raw: form.link_of(raw) })
+        });
+        expected.collect()
+    }
+
+    /// Records that a page is fetched for these links. A page is one test of a form, however many such links it has.
+    pub(super) fn test(&mut self, expected: &[ExpectedLink]) {
+        let mut tested: SmallVec<[u32; 8]> = SmallVec::new();
+        for link in expected {
+            if tested.contains(&link.form) || self.leads.len() >= MAX_LEADS {
+                continue;
+            }
+            tested.push(link.form);
+            self.forms[link.form as usize].worth *= DECAY;
+            let lead = self.leads.entry(link.key).or_default();
+            if !std::mem::replace(&mut lead.is_charged, true) {
+                lead.forms.clear();
+            }
+            lead.forms.push(link.form);
+        }
+    }
+}
+
+impl Form {
+    /// The form of a link of a page. `None` if nothing in the link depends on the page.
+    fn of(page: &RecentPage, raw: &[RawSlot]) -> Option<Self> {
+        if page.raw.len() > MAX_SLOTS {
+            return None;
+        }
+        let mut copied = 0u32;
+        let mut link = Vec::with_capacity(raw.len());
+        for slot in raw {
+            let value = page.source_of(slot);
+            if let Value::Copied { from, .. } = &value {
+                copied |= 1 << from;
+            }
+            link.push((slot.clone(), value));
+        }
+        let is_copied = |index: &usize| copied & (1 << index) != 0;
+        let all = 0..page.raw.len();
+        if !all.clone().any(|index| is_copied(&index) && page.kinds[index] != Kind::Const) {
+            return None;
+        }
+        let conditions = all
+            .filter(|index| !is_copied(index) && page.kinds[*index] != Kind::Free)
+            .map(|index| (index as u8, xxh3_64(page.raw[index].value.as_bytes())));
+        Some(Self { conditions: conditions.collect(), link, worth: 1.0 })
+    }
+
+    fn hash(&self, page: &[RawSlot]) -> u64 {
+        let mut hash = Mix::new(FORM).with(names_of(page));
+        for (slot, value) in &self.conditions {
+            hash = hash.with(u64::from(*slot)).with(*value);
+        }
+        for (slot, value) in &self.link {
+            hash = hash.with(u64::from(slot.name.0));
+            hash = match value {
+                Value::Fixed(value) => hash.with(1).with(*value),
+                Value::Copied { from, before, after } => {
+                    let around = [before, after].map(|text| xxh3_64(text.as_bytes()));
+                    hash.with(2).with(u64::from(*from)).with(around[0]).with(around[1])
+                }
+            };
+        }
+        hash.0
+    }
+
+    /// The key of the URL to which the link of a page leads; `values` are the hashes of the values of the page.
+    fn key(&self, page: &[RawSlot], values: &[u64]) -> u64 {
+        whole_key_of(self.link.iter().map(|(slot, value)| {
+            let value = match value {
+                Value::Fixed(value) => *value,
+                Value::Copied { from, before, after } if before.is_empty() && after.is_empty() => {
+                    values[usize::from(*from)]
+                }
+                Value::Copied { from, before, after } => {
+                    let copied = &page[usize::from(*from)].value;
+                    xxh3_64(format!("{before}{copied}{after}").as_bytes())
+                }
+            };
+            (slot.name, value)
+        }))
+    }
+
+    /// The slots of that URL.
+    fn link_of(&self, page: &[RawSlot]) -> Vec<RawSlot> {
+        let slot = |(slot, value): &(RawSlot, Value)| match value {
+            Value::Fixed(_) => slot.clone(),
+            Value::Copied { from, before, after } => {
+                let copied = &page[usize::from(*from)].value;
+                RawSlot { value: format!("{before}{copied}{after}"), ..slot.clone() }
+            }
+        };
+        self.link.iter().map(slot).collect()
+    }
+}
+
+impl RecentPage {
+    /// Where the URL of the page has the value of a slot of a link: in the slot with the same name, in another free one, or within the value.
+    fn source_of(&self, slot: &RawSlot) -> Value {
+        let copied = |index: usize, before: &str, after: &str| Value::Copied {
+            from: index as u8,
+            before: before.into(),
+            after: after.into(),
+        };
+        let is_same = |other: &RawSlot| other.name == slot.name && other.value == slot.value;
+        if let Some(same) = self.raw.iter().position(is_same) {
+            return copied(same, "", "");
+        }
+        let value_of = |index: usize| self.raw[index].value.as_str();
+        let is_free = |index: &usize| {
+            self.kinds[*index] == Kind::Free
+                && value_of(*index).len() >= LEAST_BYTES
+                && slot.value.contains(value_of(*index))
+        };
+        let longest = (0..self.raw.len()).filter(is_free).max_by_key(|index| value_of(*index).len());
+        match longest.and_then(|index| Some((index, slot.value.split_once(value_of(index))?))) {
+            Some((index, (before, after))) => copied(index, before, after),
+            None => Value::Fixed(xxh3_64(slot.value.as_bytes())),
+        }
+    }
+}
+
+/// The hash of the names of slots.
+fn names_of(raw: &[RawSlot]) -> u64 {
+    raw.iter().fold(Mix::new(NAMES), |hash, slot| hash.with(u64::from(slot.name.0))).0
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::avoid::overrides::Overrides;
+    use crate::avoid::shape::raw_slots;
+
+    fn raw(path: &str) -> Vec<RawSlot> {
+        let url = Url::parse("https://h.example/").and_then(|base| base.join(path)).expect("a URL");
+        raw_slots(&url, &Overrides::default())
+    }
+
+    /// The form of a link of a page whose parameters with two letters or more in their names are free.
+    fn form(page: &str, link: &str) -> Option<(Form, RecentPage)> {
+        let raw_page = raw(page);
+        let kind = |slot: &RawSlot| if slot.label.len() >= 2 { Kind::Free } else { Kind::Const };
+        let kinds = raw_page.iter().map(kind).collect();
+        let page = RecentPage { number: 0, raw: raw_page, kinds, is_copy: true };
+        Some((Form::of(&page, &raw(link))?, page))
+    }
+
+    #[test]
+    fn the_link_of_another_page_has_the_values_of_that_page() {
+        for (page, link, other, expected) in [
+            ("/p?id=first", "/notes?id=first", "/p?id=second", "/notes?id=second"),
+            ("/p?id=first", "/q?of=first&a=1", "/p?id=second", "/q?of=second&a=1"),
+            ("/p?id=first&xy=7", "/p?back=/p?id=first", "/p?id=second&xy=9", "/p?back=/p?id=second"),
+            ("/p?id=1&xy=1", "/r?id=1&xy=1", "/p?id=2&xy=3", "/r?id=2&xy=3"),
+        ] {
+            let (form, _) = form(page, link).expect("the link depends on the page");
+            let other = raw(other);
+            let values: Vec<u64> = other.iter().map(|slot| xxh3_64(slot.value.as_bytes())).collect();
+            assert_eq!(form.key(&other, &values), whole_key(&raw(expected)), "{link}");
+            assert_eq!(whole_key(&form.link_of(&other)), whole_key(&raw(expected)), "{link}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_the_same_on_all_pages_has_no_form() {
+        assert!(form("/p?id=first", "/about").is_none());
+        assert!(form("/p?id=1", "/q?n=1").is_none(), "short values are equal by chance");
+    }
+
+    #[test]
+    fn pages_of_another_kind_do_not_have_the_same_form() {
+        let hash = |page: &str, link: &str| form(page, link).map(|(form, page)| form.hash(&page.raw));
+        let (one, same) = (hash("/p?id=first", "/n?id=first"), hash("/p?id=other", "/n?id=other"));
+        assert_eq!(one, same);
+        assert_ne!(one, hash("/q?id=first", "/n?id=first"), "its path is a constant that is not copied");
+    }
+}
