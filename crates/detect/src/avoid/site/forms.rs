@@ -57,6 +57,14 @@ enum Value {
     Copied { from: u8, before: Box<str>, after: Box<str> },
 }
 
+/// What a link has of the URL of its page, without the slots of the link: most links are of a form that is known.
+#[derive(Debug)]
+struct LinkShape {
+    conditions: SmallVec<[(u8, u64); 4]>,
+    /// By slot of the link.
+    values: SmallVec<[Value; 8]>,
+}
+
 #[derive(Clone, Debug)]
 struct Form {
     /// The indexes and the hashes of the values that the URL of the page must have: those of constants and choices that are not copied.
@@ -139,8 +147,10 @@ impl Forms {
             return;
         }
         let page = page.and_then(|page| self.recent.iter().rev().find(|recent| recent.number == page));
-        let Some((page, form)) = page.and_then(|page| Some((page, Form::of(page, raw)?))) else { return };
-        let hash = form.hash(&page.raw);
+        let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
+            return;
+        };
+        let hash = shape.hash(&page.raw, raw);
         let number = match self.numbers.get(&hash) {
             Some(number) => *number,
             None => {
@@ -154,7 +164,7 @@ impl Forms {
                 let number = self.forms.len() as u32;
                 self.of_pages.entry(names_of(&page.raw)).or_default().push(number);
                 self.numbers.insert(hash, number);
-                self.forms.push(form);
+                self.forms.push(shape.with_slots(raw));
                 number
             }
         };
@@ -199,21 +209,17 @@ impl Forms {
     }
 }
 
-impl Form {
-    /// The form of a link of a page. `None` if nothing in the link depends on the page.
+impl LinkShape {
+    /// The shape of a link of a page. `None` if nothing in the link depends on the page.
     fn of(page: &RecentPage, raw: &[RawSlot]) -> Option<Self> {
         if page.raw.len() > MAX_SLOTS {
             return None;
         }
-        let mut copied = 0u32;
-        let mut link = Vec::with_capacity(raw.len());
-        for slot in raw {
-            let value = page.source_of(slot);
-            if let Value::Copied { from, .. } = &value {
-                copied |= 1 << from;
-            }
-            link.push((slot.clone(), value));
-        }
+        let values: SmallVec<[Value; 8]> = raw.iter().map(|slot| page.source_of(slot)).collect();
+        let copied = values.iter().fold(0u32, |copied, value| match value {
+            Value::Copied { from, .. } => copied | 1 << from,
+            Value::Fixed(_) => copied,
+        });
         let is_copied = |index: &usize| copied & (1 << index) != 0;
         let all = 0..page.raw.len();
         if !all.clone().any(|index| is_copied(&index) && page.kinds[index] != Kind::Const) {
@@ -222,15 +228,16 @@ impl Form {
         let conditions = all
             .filter(|index| !is_copied(index) && page.kinds[*index] != Kind::Free)
             .map(|index| (index as u8, xxh3_64(page.raw[index].value.as_bytes())));
-        Some(Self { conditions: conditions.collect(), link, worth: 1.0 })
+        Some(Self { conditions: conditions.collect(), values })
     }
 
-    fn hash(&self, page: &[RawSlot]) -> u64 {
+    /// The hash of the form of the link; `page` and `link` are the slots of both URLs.
+    fn hash(&self, page: &[RawSlot], link: &[RawSlot]) -> u64 {
         let mut hash = Mix::new(FORM).with(names_of(page));
         for (slot, value) in &self.conditions {
             hash = hash.with(u64::from(*slot)).with(*value);
         }
-        for (slot, value) in &self.link {
+        for (slot, value) in link.iter().zip(&self.values) {
             hash = hash.with(u64::from(slot.name.0));
             hash = match value {
                 Value::Fixed(value) => hash.with(1).with(*value),
@@ -243,6 +250,16 @@ impl Form {
         hash.0
     }
 
+    fn with_slots(self, link: &[RawSlot]) -> Form {
+        Form {
+            conditions: self.conditions,
+            link: link.iter().cloned().zip(self.values).collect(),
+            worth: 1.0,
+        }
+    }
+}
+
+impl Form {
     /// The key of the URL to which the link of a page leads; `values` are the hashes of the values of the page.
     fn key(&self, page: &[RawSlot], values: &[u64]) -> u64 {
         whole_key_of(self.link.iter().map(|(slot, value)| {
@@ -318,12 +335,15 @@ mod tests {
     }
 
     /// The form of a link of a page whose parameters with two letters or more in their names are free.
-    fn form(page: &str, link: &str) -> Option<(Form, RecentPage)> {
+    fn form(page: &str, link: &str) -> Option<(Form, u64)> {
         let raw_page = raw(page);
         let kind = |slot: &RawSlot| if slot.label.len() >= 2 { Kind::Free } else { Kind::Const };
         let kinds = raw_page.iter().map(kind).collect();
         let page = RecentPage { number: 0, raw: raw_page, kinds, is_copy: true };
-        Some((Form::of(&page, &raw(link))?, page))
+        let link = raw(link);
+        let shape = LinkShape::of(&page, &link)?;
+        let hash = shape.hash(&page.raw, &link);
+        Some((shape.with_slots(&link), hash))
     }
 
     #[test]
@@ -350,7 +370,7 @@ mod tests {
 
     #[test]
     fn pages_of_another_kind_do_not_have_the_same_form() {
-        let hash = |page: &str, link: &str| form(page, link).map(|(form, page)| form.hash(&page.raw));
+        let hash = |page: &str, link: &str| form(page, link).map(|(_, hash)| hash);
         let (one, same) = (hash("/p?id=first", "/n?id=first"), hash("/p?id=other", "/n?id=other"));
         assert_eq!(one, same);
         assert_ne!(one, hash("/q?id=first", "/n?id=first"), "its path is a constant that is not copied");
