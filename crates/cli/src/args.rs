@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Settings(SettingsCommandArgs),
 
     /// Makes a project of spiders: a Rust package with a spider, a settings file and a test.
-    #[command(before_help = "Example:\n  huntsman new bookshop")]
+    #[command(before_help = "Examples:\n  huntsman new bookshop\n  huntsman new bookshop --path ../huntsman")]
     New(NewArgs),
 
     /// Adds a spider to the project in this folder.

@@ -105,7 +105,7 @@ impl Arguments {
         self.given.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Fails if an argument was given that nobody asked for.
+    /// Fails if an argument was given that the spider did not ask for.
     pub(crate) fn check(&self) -> Result<()> {
         let known = self.known.borrow();
         let Some(name) = self.given.keys().find(|name| !known.contains(*name)) else { return Ok(()) };

@@ -37,7 +37,7 @@ type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
 ///
 /// A setting has the value of the last of these that sets it: the profile, the spider and the program, the settings file
 /// (`huntsman.toml` in the working directory: its top or `[settings]`, then `[spiders.NAME]`), variables of the environment
-/// (`HUNTSMAN_DOWNLOAD_DELAY`), and flags. So who runs the program can change what who wrote it has chosen.
+/// (`HUNTSMAN_DOWNLOAD_DELAY`), and flags. So the user of a program can change what its author has chosen.
 ///
 /// The first SIGINT or SIGTERM (Ctrl-C) ends a crawl gently: requests in flight may end, and files are closed. The second one ends it at once.
 pub struct Project {

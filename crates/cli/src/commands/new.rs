@@ -18,7 +18,8 @@ pub(crate) struct NewArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// Depends on Huntsman in this folder, and not on the released version.
+    /// Depends on Huntsman in this folder, a checkout, and not on the version of this command, which cargo must be able to
+    /// download.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) path: Option<PathBuf>,
 }

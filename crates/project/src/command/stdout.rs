@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::render::escape_json;
 
-/// Writes one JSON line per item to stdout, in whole lines. If stdout is closed, the crawl ends, because nobody reads
+/// Writes one JSON line per item to stdout, in whole lines. If stdout is closed, the crawl ends, because nothing reads
 /// its records. On a terminal, control characters are escaped.
 #[derive(Debug)]
 pub struct StdoutLines {
