@@ -121,6 +121,7 @@ fn crates_depend_only_downwards() {
             ],
         ),
         ("huntsman-cli", &["huntsman", "huntsman-dedup", "huntsman-testkit"]),
+        ("huntsman-feature-union", &[]),
         ("huntsman-bench", &["huntsman", "huntsman-cli", "huntsman-testkit"]),
         (
             "huntsman-testkit",
