@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::at_end::{AtEnd, DynAtEnd};
 use crate::event::Observer;
 use crate::job::Persist;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
@@ -133,11 +134,12 @@ pub struct Hooks<C> {
     pub(crate) spider: Option<OrderedHook<C, dyn SpiderMiddleware>>,
     pub(crate) observer: Option<Hook<C, Arc<dyn Observer>>>,
     pub(crate) persist: Option<Hook<C, Box<dyn Persist>>>,
+    pub(crate) at_end: Option<Hook<C, Arc<dyn DynAtEnd>>>,
 }
 
 impl<C> Default for Hooks<C> {
     fn default() -> Self {
-        Self { downloader: None, spider: None, observer: None, persist: None }
+        Self { downloader: None, spider: None, observer: None, persist: None, at_end: None }
     }
 }
 
@@ -175,6 +177,15 @@ impl<C: Component> Hooks<C> {
         C: Persist,
     {
         self.persist = Some(|component| Box::new(component));
+        self
+    }
+
+    /// Registers the component to act when the crawl has ended.
+    pub fn at_end(mut self) -> Self
+    where
+        C: AtEnd,
+    {
+        self.at_end = Some(|component| component);
         self
     }
 }

@@ -96,6 +96,23 @@ pub enum Event<'a> {
         /// The message of the error.
         error: &'a str,
     },
+    /// A field of an item breaks a rule; one event for each such field. What happens to the item is a matter of the pipeline that checks
+    /// items.
+    ItemInvalid {
+        /// Path of the field, such as `seller.name`.
+        field: &'a str,
+        /// The rule that the field breaks, with the value where that helps.
+        reason: &'a str,
+    },
+    /// A file that an item names could not be fetched or stored. The item is kept, and lists the failure.
+    FileFailed {
+        /// Kind of the file: `files` or `images`.
+        kind: &'a str,
+        /// The URL as the item names it.
+        url: &'a str,
+        /// Why it failed.
+        error: &'a str,
+    },
     /// A file of a feed, or standard output, was closed.
     FeedSlotClosed {
         /// Its name.

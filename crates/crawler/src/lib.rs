@@ -31,6 +31,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod active;
+mod at_end;
 pub mod autothrottle;
 mod client;
 mod clock;
@@ -84,6 +85,7 @@ mod stats;
 pub mod terminal;
 mod text_source;
 
+pub use at_end::{AtEnd, CrawlEnd};
 pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
 pub use clock::{Clock, Timestamp};
 pub use component::{Component, Hooks, PageNeeds};
@@ -161,7 +163,7 @@ pub use page::{
 pub use pipeline::{ConcurrentPipeline, OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use rate_limit::RateLimit;
-pub use report::{CrawlReport, HostReport, human_bytes};
+pub use report::{CrawlReport, FailedRule, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, FoundBy, Nested, Request};
 pub use response::{Response, Timings};
 pub use route::RouteError;

@@ -31,6 +31,8 @@ pub struct CrawlReport {
     pub seeds: u64,
     /// What the crawl lost: failed seeds, items, feeds, links that a guard refused.
     pub losses: Vec<Loss>,
+    /// Rules of quality that the crawl does not satisfy, such as a least number of items.
+    pub failed_rules: Vec<FailedRule>,
     /// All stats.
     pub stats: BTreeMap<String, Value>,
     /// Reports of the busiest hosts.
@@ -41,6 +43,22 @@ pub struct CrawlReport {
     pub version: &'static str,
     #[serde(skip)]
     pub(crate) components: Components,
+}
+
+/// A rule of quality that a crawl does not satisfy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedRule {
+    /// The rule as it was given: `item_scraped_count >= 100`.
+    pub rule: String,
+    /// The number that breaks it, for people: `item_scraped_count is 12`.
+    pub why: String,
+}
+
+/// `item_scraped_count >= 100: item_scraped_count is 12`.
+impl fmt::Display for FailedRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.why)
+    }
 }
 
 /// What happened in one slot.
@@ -92,14 +110,27 @@ impl CrawlReport {
         (items > 0 && self.stat("item_scraped_count") == 0).then(|| "every item was lost".to_owned())
     }
 
+    /// Whether a command should end with an error: a start request failed, everything was lost ([`failure`](Self::failure)), or a rule of
+    /// quality failed.
+    pub fn has_failed(&self) -> bool {
+        !self.failed_seeds.is_empty()
+            || self.finish_reason == "start_error"
+            || self.failure().is_some()
+            || !self.failed_rules.is_empty()
+    }
+
     /// A sentence for people about how the crawl ended: the finish reason, and any problem with it.
     pub fn outcome(&self) -> String {
         // An item that a pipeline drops is not lost: dropping it was the pipeline's decision.
         let is_loss = |loss: &Loss| loss.kind != LossKind::ItemsDropped;
-        match self.failure() {
-            Some(failure) => format!("{}, but {failure}", self.finish_reason),
-            None if self.losses.iter().any(is_loss) => format!("{} with losses", self.finish_reason),
-            None => self.finish_reason.clone(),
+        match (self.failure(), self.failed_rules.len()) {
+            (Some(failure), _) => format!("{}, but {failure}", self.finish_reason),
+            (None, 1) => format!("{}, but a quality rule failed", self.finish_reason),
+            (None, 2..) => {
+                format!("{}, but {} quality rules failed", self.finish_reason, self.failed_rules.len())
+            }
+            (None, 0) if self.losses.iter().any(is_loss) => format!("{} with losses", self.finish_reason),
+            (None, 0) => self.finish_reason.clone(),
         }
     }
 
@@ -109,7 +140,7 @@ impl CrawlReport {
     }
 }
 
-/// A summary of a few lines, with one line for each loss and its first reason.
+/// A summary of a few lines, with one line for each failed rule, and for each loss with its first reason.
 impl fmt::Display for CrawlReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let elapsed = Duration::from_secs_f64(self.elapsed_s.max(0.0));
@@ -127,6 +158,7 @@ impl fmt::Display for CrawlReport {
                 write!(f, ", {} {what}", self.stat(key))?;
             }
         }
+        self.failed_rules.iter().try_for_each(|rule| write!(f, "\n  quality rule failed: {rule}"))?;
         self.losses.iter().try_for_each(|loss| write!(f, "\n  {loss}"))
     }
 }

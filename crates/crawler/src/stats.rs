@@ -124,6 +124,11 @@ impl Stats {
         self.with(|inner| inner.counters.get(key).map_or(0, Counter::get))
     }
 
+    /// Whether a counter or a value of this key was ever asked for, even if the counter is still 0.
+    pub fn has(&self, key: &str) -> bool {
+        self.with(|inner| inner.counters.contains_key(key) || inner.values.contains_key(key))
+    }
+
     /// The counters by key, without other values.
     pub(crate) fn counters(&self) -> BTreeMap<String, i64> {
         self.with(|inner| inner.counters.iter().map(|(key, counter)| (key.clone(), counter.get())).collect())
@@ -162,5 +167,6 @@ mod tests {
         assert_eq!(snapshot["low"], 5);
         assert_eq!(snapshot["finish_reason"], "finished");
         assert!(!snapshot.contains_key("never"));
+        assert!(stats.has("never") && stats.has("finish_reason") && !stats.has("nothing"));
     }
 }

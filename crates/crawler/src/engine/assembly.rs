@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::builder::Factory;
+use crate::at_end::DynAtEnd;
 use crate::component::{Component, Components, Hooks, PageNeeds};
 use crate::error::{Error, Result};
 use crate::event::Observer;
@@ -30,6 +31,7 @@ struct ComponentHooks {
     spider: Option<Arc<dyn SpiderMiddleware>>,
     observer: Option<Arc<dyn Observer>>,
     persist: Option<Box<dyn Persist>>,
+    at_end: Option<Arc<dyn DynAtEnd>>,
     needs: PageNeeds,
     value: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -53,6 +55,7 @@ impl Registered {
                     spider: hooks.spider.map(|(_, hook)| hook(shared())),
                     observer: hooks.observer.map(|hook| hook(shared())),
                     persist: hooks.persist.map(|hook| hook(shared())),
+                    at_end: hooks.at_end.map(|hook| hook(shared())),
                     needs: component.page_needs(),
                     value: Some(component),
                 }))
@@ -123,6 +126,8 @@ pub(crate) struct AssembledComponents {
     pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
+    /// In the order in which the components were added.
+    pub(crate) at_end: Vec<Arc<dyn DynAtEnd>>,
     pub(crate) needs: PageNeeds,
     pub(crate) components: Components,
     /// Infos of the downloader chain and of the spider chain.
@@ -138,7 +143,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
     spider_table.check(settings, &registered)?;
     let (mut downloader, mut spider) = (ChainBuilder::default(), ChainBuilder::default());
     let (mut observers, mut parts, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let mut needs = PageNeeds::default();
+    let (mut needs, mut at_end) = (PageNeeds::default(), Vec::new());
     for component in registered {
         let (name, is_built_in) = (component.name, component.is_built_in);
         let places =
@@ -167,6 +172,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
         }
         observers.extend(made.observer);
         parts.extend(made.persist);
+        at_end.extend(made.at_end);
         values.extend(made.value);
         needs = needs.or(made.needs);
     }
@@ -174,7 +180,16 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
     let (spider_chain, spider_infos) = spider.sorted();
     let infos = (downloader_infos, spider_infos);
     let components = Components::new(values);
-    Ok(AssembledComponents { downloader_chain, spider_chain, observers, parts, needs, components, infos })
+    Ok(AssembledComponents {
+        downloader_chain,
+        spider_chain,
+        observers,
+        parts,
+        at_end,
+        needs,
+        components,
+        infos,
+    })
 }
 
 /// A setting that moves components within one chain, or switches them off, by name.

@@ -1,5 +1,6 @@
 //! The builder: collects components, resolves settings, and sorts the chains.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::fetch::{Downloader, DynDownloader};
 use crate::frontier::{DiskFrontier, DiskLimits, DynFrontier, Frontier, MemoryFrontier};
 use crate::job::{Job, Persist};
 use crate::log;
-use crate::logging::Log;
+use crate::logging::{Log, LogCount};
 use crate::middleware::{DownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
 use crate::pipeline::{ConcurrentPipeline, Pipeline, Pipelines, Stage};
@@ -41,11 +42,14 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) registered: Vec<Registered>,
     pub(crate) table: SettingsTable,
     pub(crate) pipelines: Vec<Stage<S::Item>>,
+    /// The types of the pipelines.
+    pub(crate) pipeline_types: Vec<TypeId>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
     pub(crate) logs: bool,
+    pub(crate) log_count: Option<LogCount>,
     pub(crate) takes_signals: bool,
     /// Whether the settings of the spider are among the layers already.
     pub(crate) has_spider_settings: bool,
@@ -63,11 +67,13 @@ impl<S: Spider> CrawlerBuilder<S> {
             registered: Vec::new(),
             table: SettingsTable::default(),
             pipelines: Vec::new(),
+            pipeline_types: Vec::new(),
             observers: Vec::new(),
             pace: None,
             job: None,
             parts: Vec::new(),
             logs: false,
+            log_count: None,
             takes_signals: false,
             has_spider_settings: false,
         }
@@ -132,11 +138,13 @@ impl<S: Spider> CrawlerBuilder<S> {
             registered: self.registered,
             table: self.table,
             pipelines: Vec::new(),
+            pipeline_types: Vec::new(),
             observers: self.observers,
             pace: self.pace,
             job: self.job,
             parts: self.parts,
             logs: self.logs,
+            log_count: self.log_count,
             takes_signals: self.takes_signals,
             has_spider_settings: true,
         }
@@ -150,6 +158,11 @@ impl<S: Spider> CrawlerBuilder<S> {
     /// Whether a pipeline was added.
     pub fn has_pipelines(&self) -> bool {
         !self.pipelines.is_empty()
+    }
+
+    /// Whether a pipeline of this type was added.
+    pub fn has_pipeline<P: 'static>(&self) -> bool {
+        self.pipeline_types.contains(&TypeId::of::<P>())
     }
 
     /// Uses the values of a profile, a named set of settings.
@@ -223,13 +236,15 @@ impl<S: Spider> CrawlerBuilder<S> {
     }
 
     /// Adds a pipeline; pipelines run in the order in which they were added.
-    pub fn pipeline(mut self, pipeline: impl Pipeline<S::Item>) -> Self {
+    pub fn pipeline<P: Pipeline<S::Item>>(mut self, pipeline: P) -> Self {
+        self.pipeline_types.push(TypeId::of::<P>());
         self.pipelines.push(Stage::serial(pipeline));
         self
     }
 
     /// Adds a pipeline that works on many items at once. It has its place in the order like any other.
-    pub fn concurrent_pipeline(mut self, pipeline: impl ConcurrentPipeline<S::Item>) -> Self {
+    pub fn concurrent_pipeline<P: ConcurrentPipeline<S::Item>>(mut self, pipeline: P) -> Self {
+        self.pipeline_types.push(TypeId::of::<P>());
         self.pipelines.push(Stage::concurrent(pipeline));
         self
     }
@@ -293,6 +308,13 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
+    /// Adds the counts of a log that the program started to the stats of the crawl when it ends, as `log_count/{LEVEL}`. A log of
+    /// [`with_logging`](Self::with_logging) is counted without this.
+    pub fn log_count(mut self, count: LogCount) -> Self {
+        self.log_count = Some(count);
+        self
+    }
+
     /// Makes SIGINT and SIGTERM (Ctrl-C) stop the crawl gently: requests in flight may end within `drain_timeout`,
     /// feeds are closed, and the report has the finish reason `shutdown`. A second signal aborts the crawl.
     ///
@@ -312,10 +334,15 @@ impl<S: Spider> CrawlerBuilder<S> {
         }
         self.take_spider_settings();
         let settings = self.layers.resolve(&self.table)?;
-        if self.logs && !Log::new().start(&settings)?.is_installed {
-            log::warn!(
-                "a log is installed already: log_level, log_format and log_file of this crawl have no effect"
-            );
+        if self.logs {
+            let started = Log::new().start(&settings)?;
+            if !started.is_installed {
+                log::warn!(
+                    "a log is installed already: log_level, log_format and log_file of this crawl have no effect"
+                );
+            } else if self.log_count.is_none() {
+                self.log_count = Some(started.count);
+            }
         }
         let make = self.downloader.ok_or_else(|| Error::usage("the crawler has no downloader"))?;
         let downloader = make(&settings)?;
@@ -326,6 +353,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             spider_chain,
             observers,
             parts,
+            at_end,
             needs,
             components,
             infos,
@@ -365,6 +393,8 @@ impl<S: Spider> CrawlerBuilder<S> {
             pace: self.pace,
             job,
             takes_signals: self.takes_signals,
+            log_count: self.log_count,
+            at_end,
             infos,
         })
     }

@@ -22,6 +22,7 @@ use super::send::Sender;
 use super::tasks;
 use super::watch;
 use crate::active::ActiveBytes;
+use crate::at_end::{self, CrawlEnd, DynAtEnd};
 use crate::component::{Component, PageNeeds};
 use crate::context::{Context, Exchange, Message};
 use crate::dyn_spider::DynSpider;
@@ -31,6 +32,7 @@ use crate::fetch::DynDownloader;
 use crate::frontier::DynFrontier;
 use crate::job::Job;
 use crate::log;
+use crate::logging::LogCount;
 use crate::middleware::{DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
 use crate::pipeline::DynPipelines;
@@ -52,6 +54,8 @@ pub struct Crawler {
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<(Job, Arc<Commits>)>,
     pub(crate) takes_signals: bool,
+    pub(crate) log_count: Option<LogCount>,
+    pub(crate) at_end: Vec<Arc<dyn DynAtEnd>>,
     pub(crate) infos: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
@@ -75,16 +79,21 @@ impl Crawler {
     ///
     /// # Errors
     /// A component could not be opened, the frontier failed, or a sink could not write. Failed pages are not errors.
-    pub async fn run(self) -> Result<CrawlReport> {
+    pub async fn run(mut self) -> Result<CrawlReport> {
         let _steered = self.takes_signals.then(|| {
             let (signals, handle) = (Signals::listen(), self.handle());
             HelperTask(tokio::spawn(async move { signals.stop_on_signals(&handle, log_signal).await }))
         });
+        let parts = std::mem::take(&mut self.at_end);
+        let (cx, spider) = (self.cx.clone(), self.spider.name().to_owned());
         // Run on a worker of the runtime, not on the thread that blocks on it, so that messages stay on one thread.
-        match tokio::spawn(self.crawl()).await {
+        let result = match tokio::spawn(self.crawl()).await {
             Ok(report) => report,
             Err(cause) => Err(Error::from(cause).context("the engine panicked")),
-        }
+        };
+        let mut end = CrawlEnd { spider, result };
+        at_end::act(&parts, &mut end, &cx).await;
+        end.result
     }
 
     async fn crawl(self) -> Result<CrawlReport> {
@@ -100,6 +109,7 @@ impl Crawler {
             pipelines,
             pace,
             job,
+            log_count,
             ..
         } = self;
         cx.emit(&Event::EngineStarted);
@@ -177,6 +187,9 @@ impl Crawler {
         };
         drop(commits);
         let saved = saved.and(job.map_or(Ok(()), Job::close));
+        for (key, number) in log_count.iter().flat_map(LogCount::stats) {
+            stats.counter(&key).set(i64::try_from(number).unwrap_or(i64::MAX));
+        }
         let elapsed = cx.clock().elapsed().as_secs_f64();
         stats.set("finish_time", cx.now().to_rfc3339());
         stats.set("finish_reason", reason.as_str());
@@ -205,6 +218,7 @@ impl Crawler {
             seed: cx.seed(),
             version: env!("CARGO_PKG_VERSION"),
             losses: cx.losses(),
+            failed_rules: Vec::new(),
             stats: stats.snapshot(),
             components: cx.components(),
         })

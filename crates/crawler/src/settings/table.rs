@@ -68,7 +68,7 @@ impl SettingsTable {
     }
 
     /// Whether a group was added.
-    pub(crate) fn has<G: SettingsGroup>(&self) -> bool {
+    pub fn has<G: SettingsGroup>(&self) -> bool {
         self.groups.iter().any(|group| group.id == TypeId::of::<G>())
     }
 
