@@ -2,8 +2,8 @@
 
 use huntsman_crawler::{CrawlerBuilder, Output, Page, Plugin, SettingsTable, Spider, spider_fn};
 
-use crate::MediaSettings;
 use crate::sinks::FeedSettings;
+use crate::{ItemCheckSettings, MediaSettings};
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each can be switched off or
 /// moved by its name in the settings `downloader_middlewares` and `spider_middlewares`.
@@ -38,6 +38,7 @@ impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
         crate::install_built_in(builder)
             .with_settings::<FeedSettings>()
+            .with_settings::<ItemCheckSettings>()
             .with_settings::<MediaSettings>()
             .mark_built_in()
     }

@@ -45,6 +45,7 @@ mod http_compression;
 mod http_error;
 mod http_proxy;
 mod incremental;
+mod item_checks;
 mod media;
 mod meta_copy;
 mod meta_refresh;
@@ -55,6 +56,7 @@ mod only;
 mod origin;
 mod proxies;
 mod proxy_pool;
+mod quality;
 mod recording;
 mod redirect;
 mod referer;
@@ -70,6 +72,7 @@ mod traps;
 mod url_length;
 mod user_agent;
 mod warc;
+mod webhook;
 
 // Each line is one built-in component: its file, the component, and whatever else the file exports.
 defaults::built_in! {
@@ -100,12 +103,17 @@ defaults::built_in! {
     traps::{Traps, Guard, TrapsSettings};
     depth::{Depth, DepthSettings};
     meta_copy::{MetaCopyDetection};
+    quality::{QualityGate, QualitySettings};
+    webhook::{Webhook, WebhookSettings, WebhookWhen};
 }
 
 pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources, CrawlSources};
 pub use declared::{DeclaredItem, DeclaredSpider};
 pub use defaults::Defaults;
+pub use item_checks::{
+    Fault, Faults, ItemCheckSettings, ItemChecks, OnInvalid, Schema, Validate, Validation,
+};
 pub use media::{FileStatus, Media, MediaItem, MediaSettings, StoredFile};
 pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;

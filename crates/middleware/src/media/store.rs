@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use huntsman_crawler::{Context, Error, FetchError, FetchErrorKind, Request, Response, Result, log, meta};
+use huntsman_crawler::{
+    Context, Error, Event, FetchError, FetchErrorKind, Request, Response, Result, log, meta,
+};
 use huntsman_files as files;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OnceCell, Semaphore};
@@ -251,9 +253,12 @@ impl MediaStore {
     fn told(&self, stored: StoredFile, cx: &Context) -> StoredFile {
         cx.stats().inc("file_count");
         cx.stats().inc(&format!("file_status_count/{}", stored.status.name()));
-        if let Some(why) = &stored.error
-            && !self.has_logged_failure.swap(true, Ordering::Relaxed)
-        {
+        if let Some(why) = &stored.error {
+            let kind = if self.rules.images.is_some() { "images" } else { "files" };
+            cx.emit(&Event::FileFailed { kind, url: &stored.url, error: why });
+            if self.has_logged_failure.swap(true, Ordering::Relaxed) {
+                return stored;
+            }
             log::warn!(
                 url = %stored.url.escape_debug(),
                 "a file of an item could not be stored: {}; further ones are listed in their items and counted, not logged",
