@@ -25,7 +25,7 @@ pub(crate) use crate::command::values::{listen_address, positive, positive_secon
         huntsman demo\n  \
         huntsman crawl https://example.org/ --max-pages 100\n  \
         huntsman robots https://example.org/ /private/",
-    after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 130 interrupted.\n\
+    after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 10 a quality rule failed, 130 interrupted.\n\
         `huntsman COMMAND --help` shows an example and all flags of a command.",
     max_term_width = 100,
     args_override_self = true

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use huntsman::middleware::sinks::{Csv, Feed, FilePosition, Format, Json, JsonLines, Xml};
-use huntsman::middleware::{ConfigSources, Media};
+use huntsman::middleware::{ConfigSources, ItemChecks, Media};
 use huntsman::{
-    Backend, ConcurrentPipeline, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, OnItem, Pipeline,
-    Result, Settings, Spider, log,
+    Backend, ConcurrentPipeline, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, Event, OnItem,
+    Pipeline, Result, Settings, Spider, log,
 };
 use serde_json::json;
 use url::Url;
@@ -130,6 +130,45 @@ where
     Ok(media.into_iter().fold(builder, |builder, media| builder.concurrent_pipeline(ItemsMedia(media))))
 }
 
+/// Adds the checks of the items, if settings ask for them.
+///
+/// # Errors
+/// The settings are not declared, or the schema of the items cannot be used.
+pub(crate) fn with_checks<S>(builder: CrawlerBuilder<S>, settings: &Settings) -> Outcome<CrawlerBuilder<S>>
+where
+    S: Spider<Item = PageRecord>,
+{
+    let checks = ItemChecks::of_settings(settings)?;
+    Ok(checks.into_iter().fold(builder, |builder, checks| builder.pipeline(ItemsChecked(checks))))
+}
+
+/// Checks the items that belong to the records of pages.
+struct ItemsChecked(ItemChecks);
+
+impl Pipeline<PageRecord> for ItemsChecked {
+    async fn open(&mut self, cx: &Context) -> Result<()> {
+        self.0.prepare(cx)
+    }
+
+    async fn process_item(&mut self, mut record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
+        record.items.retain_mut(|item| {
+            let is_kept = self.0.keeps(item, cx);
+            if !is_kept {
+                cx.stats().inc("item_dropped_count");
+                cx.stats().inc("item_dropped_reasons_count/invalid");
+                cx.emit(&Event::ItemDropped { reason: "invalid" });
+            }
+            is_kept
+        });
+        Ok(OnItem::Keep(record))
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.0.finish();
+        Ok(())
+    }
+}
+
 /// Fetches the files of the items that belong to the records of pages.
 struct ItemsMedia(Media);
 
@@ -173,6 +212,8 @@ struct ItemsFeed<F>(Feed<DeclaredItem, F>);
 
 impl<F: Format> Pipeline<PageRecord> for ItemsFeed<F> {
     async fn open(&mut self, cx: &Context) -> Result<()> {
+        // Rules of quality about the number of items mean these, also if there is none.
+        cx.stats().counter("items/written");
         self.0.open(cx).await
     }
 

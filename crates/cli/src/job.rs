@@ -1,7 +1,7 @@
 //! Runs one crawl from its start to its report; `crawl`, `demo` and `bench` share this code.
 
 use huntsman::logging::LogCount;
-use huntsman::middleware::{AvoidDup, Defaults, OnlyUrls, RobotsSitemaps};
+use huntsman::middleware::{AvoidDup, Defaults, ItemChecks, OnlyUrls, RobotsSitemaps};
 use huntsman::output::{Report, html_report};
 use huntsman::serve::MetricsServer;
 use huntsman::sweep::Copyvio;
@@ -110,6 +110,8 @@ impl CompletedCrawl {
 /// # Errors
 /// A component rejects its settings.
 pub(crate) fn check(config: &Config) -> Outcome<Crawler> {
+    // A schema of items that cannot be used is told before anything is written.
+    ItemChecks::of_settings(&config.settings)?;
     let spider = SiteSpider::new(Start::none(), false, false);
     Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(NoDownloader).build()?)
 }
@@ -178,6 +180,7 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
     }
     if items.is_some() {
         builder = declared::with_media(builder, &config.settings)?;
+        builder = declared::with_checks(builder, &config.settings)?;
     }
     let attendance = Attendance::new(screen, log, metrics);
     builder = attendance.observe(builder);

@@ -16,8 +16,17 @@ impl StdoutItems {
 }
 
 impl Pipeline<PageRecord> for StdoutItems {
-    async fn process_item(&mut self, record: PageRecord, _: &Context) -> Result<OnItem<PageRecord>> {
-        record.items.iter().try_for_each(|item| self.0.add(item))?;
+    async fn open(&mut self, cx: &Context) -> Result<()> {
+        // Rules of quality about the number of items mean these, also if there is none.
+        cx.stats().counter("items/written");
+        Ok(())
+    }
+
+    async fn process_item(&mut self, record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
+        for item in &record.items {
+            self.0.add(item)?;
+            cx.stats().inc("items/written");
+        }
         Ok(OnItem::Keep(record))
     }
 

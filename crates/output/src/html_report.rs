@@ -15,7 +15,7 @@ use url::Url;
 use crate::avoid_dup;
 use crate::markup::{Web, address, file};
 use crate::render::{count, duration, shorten};
-use crate::report::Report;
+use crate::report::{CoverageReport, Report};
 use crate::{DROPS, PAGES};
 
 /// Maximum number of rows in a table.
@@ -182,6 +182,11 @@ impl Numbers {
             div.tiles {
                 @for (name, value) in tiles { div.tile { b { (value) } span { (name) } } }
             }
+            @if !report.failed_rules.is_empty() {
+                h2 { "Quality rules that failed" }
+                ul { @for rule in &report.failed_rules { li { (Web(&rule.to_string())) } } }
+            }
+            @if let Some(coverage) = &report.coverage { (coverage_table(coverage)) }
             @if !report.losses.is_empty() {
                 h2 { "Lost" }
                 ul { @for loss in &report.losses { li { (Web(&loss.to_string())) } } }
@@ -263,6 +268,26 @@ impl Numbers {
                             td { @if let Some(referer) = &drop.referer { (address(referer)) } }
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+fn coverage_table(coverage: &CoverageReport) -> Markup {
+    html! {
+        h2 { "Fields of the items, those that are missing most often first" }
+        p.sub {
+            "Of " (count(coverage.items)) " items."
+            @if coverage.cut > 0 { " " (count(coverage.cut)) " of them have fields that are not counted." }
+        }
+        table {
+            tr { th { "field" } th.n { "items" } th.n { "share" } }
+            @for field in &coverage.fields {
+                tr {
+                    td { (Web(&field.field)) }
+                    td.n { (count(field.filled)) }
+                    td.n { (format!("{:.1} %", 100.0 * field.share)) }
                 }
             }
         }

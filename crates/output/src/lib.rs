@@ -53,7 +53,9 @@ pub use error::Error;
 pub use found::{Found, Hold};
 pub use html_report::html_report;
 pub use plan::{EarlierRun, Plan, Use};
-pub use report::{CopyvioReport, FailedSeed, NearDupLanguage, NearDupReport, Report};
+pub use report::{
+    CopyvioReport, CoverageReport, FailedSeed, FieldCoverage, NearDupLanguage, NearDupReport, Report,
+};
 pub use status::{Run, State, Status};
 
 /// Records of pages.

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use huntsman_crawler::logging::LogCount;
 use huntsman_crawler::terminal::escape;
-use huntsman_crawler::{CrawlReport, HostReport, Loss, human_bytes};
+use huntsman_crawler::{CrawlReport, FailedRule, HostReport, Loss, human_bytes};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::avoid_dup::AvoidDupReport;
 use crate::process::{cpu_seconds, peak_rss};
-use crate::render::{Style, Table, count, duration};
+use crate::render::{Style, Table, count, counted, duration};
 
 /// The content of `report.json`; the fields stand in this order in the file.
 #[derive(Clone, Debug, Serialize)]
@@ -43,6 +43,12 @@ pub struct Report {
     /// Losses, each kind with its first reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
+    /// Rules of quality that the crawl does not satisfy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_rules: Vec<FailedRule>,
+    /// Set if the coverage of the items' fields was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<CoverageReport>,
     /// How the crawl ended, for people.
     #[serde(skip)]
     pub outcome: String,
@@ -126,6 +132,60 @@ impl CopyvioReport {
     }
 }
 
+/// In how many items each field is not empty.
+#[derive(Clone, Debug, Serialize)]
+pub struct CoverageReport {
+    /// Items that were looked at.
+    pub items: u64,
+    /// Items with fields that were not counted, because there are too many of them.
+    pub cut: u64,
+    /// The fields, those that are missing most often first.
+    pub fields: Vec<FieldCoverage>,
+}
+
+/// In how many items a field is not empty.
+#[derive(Clone, Debug, Serialize)]
+pub struct FieldCoverage {
+    /// Path of the field: `seller.name`.
+    pub field: String,
+    /// Items in which it is not empty.
+    pub filled: u64,
+    /// Their share of the items, 0 to 1.
+    pub share: f64,
+}
+
+impl CoverageReport {
+    fn of(stats: &BTreeMap<String, Value>) -> Option<Self> {
+        let stat = |key: &str| stats.get(key).and_then(Value::as_u64);
+        let items = stat("item_coverage_count")?;
+        let of_field = |(key, value): (&String, &Value)| {
+            let field = key.strip_prefix("item_field_count/")?.to_owned();
+            let filled = value.as_u64()?;
+            Some(FieldCoverage { field, filled, share: filled as f64 / items.max(1) as f64 })
+        };
+        let mut fields: Vec<FieldCoverage> = stats.iter().filter_map(of_field).collect();
+        fields.sort_by_key(|field| field.filled);
+        Some(Self { items, cut: stat("item_coverage_cut_count").unwrap_or(0), fields })
+    }
+
+    /// The fields that are missing most often, for one line.
+    fn summary(&self) -> String {
+        const SHOWN: usize = 5;
+        let share = |field: &FieldCoverage| format!("{} {:.1} %", escape(&field.field), 100.0 * field.share);
+        let mut missing = self.fields.iter().filter(|field| field.filled < self.items);
+        let shown: Vec<String> = missing.by_ref().take(SHOWN).map(share).collect();
+        let more = if missing.next().is_some() { ", ..." } else { "" };
+        let cut = match self.cut {
+            0 => String::new(),
+            cut => format!("; {} with fields that are not counted", counted(cut, "item")),
+        };
+        match shown.is_empty() {
+            true => format!("in all of {}{cut}", counted(self.items, "item")),
+            false => format!("of {}: {}{more}{cut}", counted(self.items, "item"), shown.join(", ")),
+        }
+    }
+}
+
 /// A start URL that could not be fetched.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailedSeed {
@@ -143,6 +203,7 @@ impl Report {
             report.failed_seeds.into_iter().map(|(url, reason)| FailedSeed { url, reason }).collect();
         let near_dup = NearDupReport::of(&report.stats);
         let copyvio = CopyvioReport::of(&report.stats);
+        let coverage = CoverageReport::of(&report.stats);
         Self {
             finish_reason: report.finish_reason,
             elapsed_s: rounded(report.elapsed_s),
@@ -157,6 +218,8 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds,
             losses: report.losses,
+            failed_rules: report.failed_rules,
+            coverage,
             outcome,
             failure,
             items: None,
@@ -178,6 +241,7 @@ impl Report {
         let number = |key: &str| stats.get(key).and_then(Value::as_u64).unwrap_or(0);
         let near_dup = NearDupReport::of(&stats);
         let copyvio = CopyvioReport::of(&stats);
+        let coverage = CoverageReport::of(&stats);
         Self {
             finish_reason: "error".to_owned(),
             elapsed_s: rounded(elapsed_s),
@@ -192,6 +256,8 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds: Vec::new(),
             losses: Vec::new(),
+            failed_rules: Vec::new(),
+            coverage,
             outcome: "error".to_owned(),
             failure: None,
             items: None,
@@ -246,7 +312,7 @@ impl Report {
         let outcome = escape(&self.outcome);
         let reason = match self.finish_reason.as_str() {
             "error" | "start_error" => style.red(&outcome),
-            _ if self.failure.is_some() => style.red(&outcome),
+            _ if self.failure.is_some() || !self.failed_rules.is_empty() => style.red(&outcome),
             _ if self.outcome == "finished" => style.green(&outcome),
             _ => style.yellow(&outcome),
         };
@@ -257,6 +323,9 @@ impl Report {
         let written = Some(self.stat("items/written")).filter(|written| *written > 0);
         if let Some(items) = self.items.or(written) {
             table.row(["items", &count(items), ""]);
+        }
+        if let Some(coverage) = &self.coverage {
+            table.row(["fields", &count(coverage.fields.len() as u64), &coverage.summary()]);
         }
         for state in ["failed", "skipped"] {
             let (total, parts) = self.drops(state);
@@ -322,6 +391,9 @@ impl Report {
             ]);
         }
         let _ = write!(out, "{}", table.lines("  "));
+        for rule in &self.failed_rules {
+            let _ = writeln!(out, "  {}", style.red(&escape(&format!("quality rule failed: {rule}"))));
+        }
         for loss in &self.losses {
             let _ = writeln!(out, "  {}", escape(&loss.to_string()));
         }

@@ -62,6 +62,7 @@ pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
     let built = chosen.crawl.build(Wiring {
         spider: chosen.name,
         layers: config.layers,
+        settings: &config.settings,
         arguments: &arguments,
         feeds,
         directory: directory.as_ref(),

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use huntsman_crawler::{Crawler, CrawlerBuilder, Layers, Request, Result, SettingsTable, Spider};
+use huntsman_crawler::{Crawler, CrawlerBuilder, Layers, Request, Result, Settings, SettingsTable, Spider};
 use huntsman_middleware::sinks::DropLog;
+use huntsman_middleware::{ItemCheckSettings, ItemChecks};
 use huntsman_output::{ITEMS, OutputDir};
 use serde::Serialize;
 
@@ -41,6 +42,7 @@ pub(crate) trait AnyCrawl {
 pub(crate) struct Wiring<'a> {
     pub(crate) spider: &'a str,
     pub(crate) layers: Layers,
+    pub(crate) settings: &'a Settings,
     pub(crate) arguments: &'a Arguments,
     pub(crate) feeds: Vec<FeedFile>,
     pub(crate) directory: Option<&'a OutputDir>,
@@ -77,10 +79,18 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
     }
 
     fn build(self: Box<Self>, wiring: Wiring<'_>) -> Outcome<(Crawler, Option<DropLog>)> {
-        let Wiring { spider, layers, arguments, mut feeds, directory, attendance } = wiring;
+        let Wiring { spider, layers, settings, arguments, mut feeds, directory, attendance } = wiring;
         let mut builder = attendance.observe(with_arguments(self.0, layers, arguments));
         // A spider with pipelines of its own has put its items somewhere already.
         let needs_feed = feeds.is_empty() && !builder.has_pipelines();
+        // A program without the built-in components has none of their settings.
+        let has_settings = builder.settings_table().has::<ItemCheckSettings>();
+        if has_settings
+            && !builder.has_pipeline::<ItemChecks>()
+            && let Some(checks) = ItemChecks::of_settings(settings)?
+        {
+            builder = builder.pipeline(checks);
+        }
         let mut drops = None;
         if let Some(directory) = directory {
             let (attached, log) = directory.attach_job(builder)?;

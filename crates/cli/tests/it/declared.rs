@@ -258,3 +258,53 @@ fn images_of_a_spider_file_survive_kills() {
     assert!(twice <= 3 * 8, "{twice} images were fetched again after three kills");
     assert_eq!(site.count("/i/all"), 1, "this one was there before the first kill");
 }
+
+#[test]
+fn items_are_checked_and_a_rule_that_fails_gives_exit_code_10() {
+    let dir = tempfile::tempdir().unwrap();
+    let shop = "<div class=book><h2>Mills</h2><i>3</i></div><div class=book><h2>Dams</h2></div><div class=book><i>1</i></div>";
+    let site = Site::builder().page("/", shop).start_blocking();
+    std::fs::write(
+        dir.path().join("book.json"),
+        r#"{"required": ["title"], "properties": {"title": {"type": "string"}}}"#,
+    )
+    .unwrap();
+    let text = format!(
+        "name = \"books\"\nstart = [\"{}\"]\n[settings]\nitem_schema = \"book.json\"\nquality_rules = [\"coverage.price >= 0.9\", \"items >= 3\"]\n\
+         [items.book]\neach = \"div.book\"\n[items.book.fields]\ntitle = \"h2::text\"\nprice = \"i::text\"\n",
+        site.url("/")
+    );
+    let said = run(crawl_file(dir.path(), &site, &text).args(["--out", "out", "--html"]));
+    assert_eq!(said.code, Some(10), "{said:?}");
+    for part in [
+        "but 2 quality rules failed",
+        "coverage.price >= 0.9: coverage/price is 0.5",
+        "items >= 3: items is 2",
+    ] {
+        assert!(said.stderr.contains(part), "{part}: {said:?}");
+    }
+    assert_eq!(lines(dir.path().join("out/items.jsonl")).len(), 2);
+    let report = report(&dir.path().join("out"));
+    assert_eq!(report["failed_rules"][1]["why"], "items is 2");
+    assert_eq!(
+        (&report["coverage"]["items"], &report["stats"]["item_dropped_count"]),
+        (&2.into(), &1.into())
+    );
+    let price = serde_json::json!({"field": "price", "filled": 1, "share": 0.5});
+    assert_eq!(report["coverage"]["fields"][0], price);
+    let html = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(html.contains("Quality rules that failed") && html.contains("Fields of the items"), "{html}");
+
+    // A rule that is mistyped and a schema that is wrong are told before anything is written.
+    std::fs::write(dir.path().join("wrong.json"), r#"{"required": "title"}"#).unwrap();
+    for (setting, part) in [
+        ("quality_rules=coverage.price > > 1", "rule 1"),
+        ("item_schema=wrong.json", "at #/required"),
+        ("webhook_url=SECRET", "webhook_url"),
+    ] {
+        let said = run(crawl_file(dir.path(), &site, &text).args(["--out", "new", "--set", setting]));
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(part) && !said.stderr.contains("SECRET"), "{said:?}");
+        assert!(!dir.path().join("new").exists());
+    }
+}

@@ -75,8 +75,9 @@ impl Attendance {
         Self { screen, log, metrics, hosts: ActiveHosts::default() }
     }
 
-    /// Adds to a crawl what the progress line needs. It has to be called before the crawl is built.
+    /// Adds to a crawl the counts of the log, and what the progress line needs. It has to be called before the crawl is built.
     pub fn observe<S: Spider>(&self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        let builder = builder.log_count(self.log.clone());
         match self.screen.has_progress() {
             true => builder.observer(self.hosts.clone()),
             false => builder,
@@ -191,6 +192,8 @@ impl Ended {
             || self.report.finish_reason == "start_error"
         {
             Exit::Crawl
+        } else if !self.report.failed_rules.is_empty() {
+            Exit::Quality
         } else if fail_on_limit && self.report.is_limited() {
             Exit::Limit
         } else {

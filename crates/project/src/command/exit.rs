@@ -17,6 +17,8 @@ pub enum Exit {
     Usage = 2,
     /// A limit stopped the crawl, and `--fail-on-limit` was given.
     Limit = 3,
+    /// The crawl does not satisfy a rule of quality, such as the setting `min_items`.
+    Quality = 10,
     /// A signal stopped the command.
     Interrupted = 130,
 }
