@@ -61,6 +61,9 @@ struct CopiedTexts;
 #[doc = include_str!("../docs/guide/operating.md")]
 struct Operating;
 
+#[doc = include_str!("../docs/guide/monitoring.md")]
+struct Monitoring;
+
 #[doc = include_str!("../docs/guide/settings.md")]
 struct Settings;
 

@@ -72,7 +72,7 @@ pub mod prelude {
         XPathScope, XmlFeed, spider_fn,
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
-    pub use huntsman_middleware::{Media, MediaItem, StoredFile};
+    pub use huntsman_middleware::{Faults, ItemChecks, Media, MediaItem, StoredFile, Validate, Validation};
     #[cfg(feature = "project")]
     pub use huntsman_project::{Arguments, Project};
     pub use serde::{Deserialize, Serialize};

@@ -380,3 +380,34 @@ mod stopping {
         assert_eq!(titles(&read(dir.path(), "all.jsonl")), ["Dams", "Mills"]);
     }
 }
+
+#[test]
+fn a_crawl_that_fails_a_rule_of_quality_ends_with_code_10_and_says_which() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let schema = r#"{"properties": {"price": {"maximum": 20}}}"#;
+    fs::write(dir.path().join("book.json"), schema).unwrap();
+    let settings = "[spiders.books]\nmin_items = 2\nitem_schema = \"book.json\"\nitem_coverage = true\n";
+    fs::write(dir.path().join("huntsman.toml"), settings).unwrap();
+    let crawl = |more: &[&str]| {
+        run(on(dir.path(), &site, &["crawl", "books"])
+            .args(["-O", "b.jsonl", "--report", "r.json"])
+            .args(more))
+    };
+    let said = crawl(&[]);
+    assert_eq!(said.code, Some(i32::from(Exit::Quality as u8)), "{said:?}");
+    assert!(said.stderr.contains("finished, but a quality rule failed"), "{said:?}");
+    assert!(
+        said.stderr.contains("min_items = 2: items is 1") && said.stderr.contains("in all of 1 item"),
+        "{said:?}"
+    );
+    assert_eq!(titles(&read(dir.path(), "b.jsonl")), ["Mills"]);
+    let report: Value = serde_json::from_str(&read(dir.path(), "r.json")).unwrap();
+    assert_eq!(report["failed_rules"][0]["rule"], "min_items = 2");
+    assert_eq!(report["stats"]["item_faults_count/price/maximum"], 1);
+    assert_eq!(crawl(&["-s", "min_items=1"]).code, Some(0));
+    // The log is counted in time for the rules.
+    let said = crawl(&["-s", "min_items=1", "-s", "quality_rules=log_count/WARNING == 0"]);
+    assert!(said.code == Some(10) && said.stderr.contains("log_count/WARNING is 1"), "{said:?}");
+    let said = crawl(&["-s", "item_schema=none.json"]);
+    assert!(said.code == Some(2) && said.stderr.contains("none.json (setting item_schema)"), "{said:?}");
+}

@@ -22,6 +22,7 @@ mod observers;
 mod pace;
 mod process;
 mod proxies;
+mod quality;
 mod redirects;
 mod requests;
 mod robots;
