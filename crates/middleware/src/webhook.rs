@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use huntsman_crawler::{
     AtEnd, ClientError, Component, Context, CrawlClient, CrawlEnd, CrawlerBuilder, Downloader, Error,
     FetchError, Hooks, HttpDownloader, OnDemand, Request, Response, Result, Settings, check_time, log,
-    parse_web_url, seconds, settings,
+    seconds, settings,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -54,7 +54,8 @@ fn check(settings: &WebhookSettings) -> Result<()> {
 
 /// The address, which no message shows, because its path is often a secret.
 fn address(text: &str) -> Result<Url> {
-    parse_web_url(text).map_err(|_| {
+    let url = Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| {
         Error::usage("setting webhook_url: it is no http or https address; write it as https://host/path")
     })
 }
