@@ -12,7 +12,7 @@ use crate::command::values::listen_address;
 /// Crawls with the spiders of this program.
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 130 interrupted.",
+    after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 10 a quality rule failed, 130 interrupted.",
     max_term_width = 100,
     args_override_self = true
 )]
