@@ -34,6 +34,9 @@ struct Recipes;
 #[doc = include_str!("../docs/guide/items.md")]
 struct Items;
 
+#[doc = include_str!("../docs/guide/feeds.md")]
+struct Feeds;
+
 #[doc = include_str!("../docs/guide/media.md")]
 struct Media;
 

@@ -32,6 +32,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn crates_depend_only_downwards() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("huntsman-files", &[][..]),
+        ("huntsman-bucket", &[]),
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
@@ -44,7 +45,14 @@ fn crates_depend_only_downwards() {
         ("huntsman-metrics", &["huntsman-files"]),
         (
             "huntsman-dedup",
-            &["huntsman-detect", "huntsman-files", "huntsman-html", "huntsman-metrics", "huntsman-text"],
+            &[
+                "huntsman-bucket",
+                "huntsman-detect",
+                "huntsman-files",
+                "huntsman-html",
+                "huntsman-metrics",
+                "huntsman-text",
+            ],
         ),
         (
             "huntsman-crawler",
@@ -63,6 +71,7 @@ fn crates_depend_only_downwards() {
         (
             "huntsman-middleware",
             &[
+                "huntsman-bucket",
                 "huntsman-crawler",
                 "huntsman-detect",
                 "huntsman-files",

@@ -411,3 +411,129 @@ fn a_crawl_that_fails_a_rule_of_quality_ends_with_code_10_and_says_which() {
     let said = crawl(&["-s", "item_schema=none.json"]);
     assert!(said.code == Some(2) && said.stderr.contains("none.json (setting item_schema)"), "{said:?}");
 }
+
+#[cfg(feature = "s3")]
+mod buckets {
+    use std::io::Read;
+
+    use huntsman_testkit::moto::Server;
+
+    use super::*;
+
+    /// A crawl whose feeds go to a bucket of this server.
+    fn crawl(directory: &Path, site: &RunningSite, endpoint: &str, more: &[&str]) -> Said {
+        let mut command = on(directory, site, &["crawl", "books"]);
+        command.env("AWS_ENDPOINT_URL", endpoint).env("NO_PROXY", "127.0.0.1,localhost");
+        command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "very-secret");
+        command.env("AWS_MAX_ATTEMPTS", "2");
+        run(command.args(more))
+    }
+
+    fn local(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory.join("uploads/shop")).into_iter().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn feeds_become_objects_and_none_is_replaced_unasked() {
+        let (dir, site, server) = (tempfile::tempdir().unwrap(), books().start_blocking(), Server::start());
+        server.make_bucket("shop");
+        // A large upload that an earlier crawl could not finish.
+        let large = "0123456789abcdef".repeat((9 << 20) / 16);
+        fs::create_dir_all(dir.path().join("uploads/shop")).unwrap();
+        fs::write(dir.path().join("uploads/shop/large.jsonl"), &large).unwrap();
+        fs::write(dir.path().join("uploads/shop/large.jsonl.upload"), "").unwrap();
+
+        let named = ["-o", "s3://shop/%(name)s-%(batch_id)03d.jsonl.gz", "-o", "s3://shop/last.csv"];
+        let said = crawl(dir.path(), &site, &server.url(), &named);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let packed = server.get("shop", "books-001.jsonl.gz").expect("an object");
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+        assert_eq!(titles(&text), ["Dams", "Mills"]);
+        assert_eq!(server.get("shop", "last.csv").unwrap().iter().filter(|byte| **byte == b'\n').count(), 3);
+        assert!(server.get("shop", "large.jsonl").is_some_and(|bytes| bytes == large.as_bytes()));
+        assert_eq!(local(dir.path()), [""; 0], "what was uploaded is removed here");
+
+        let said = crawl(dir.path(), &site, &server.url(), &named[2..]);
+        assert!(said.code != Some(0) && said.stderr.contains("the object exists"), "{said:?}");
+        let said =
+            crawl(dir.path(), &site, &server.url(), &[&named[..2], &["-O", "s3://shop/last.csv"]].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(server.get("shop", "books-002.jsonl.gz").is_some(), "numbers go on");
+    }
+
+    #[test]
+    fn a_bucket_that_fails_costs_no_item_and_is_told_without_secrets() {
+        let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+        let mut server = Server::start();
+        server.make_bucket("shop");
+        // A bucket that cannot be used is told before the crawl.
+        let said = crawl(dir.path(), &site, &server.url(), &["-o", "s3://other/a.jsonl"]);
+        assert!(said.code != Some(0) && said.stderr.contains("s3://other/a.jsonl"), "{said:?}");
+
+        server.kill();
+        let endpoint = server.url();
+        let named = ["-O", "s3://shop/a.jsonl", "--report", "report.json", "-s", "log_level=debug"];
+        let said = crawl(dir.path(), &site, &endpoint, &named);
+        for part in ["s3://shop/a.jsonl", "uploads/shop/a.jsonl", "AWS_ENDPOINT_URL"] {
+            assert!(said.stderr.contains(part), "{part}: {said:?}");
+        }
+        assert!(!said.stderr.contains("very-secret"), "{said:?}");
+        let report = read(dir.path(), "report.json");
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["stats"]["feedexport/failed_count/s3"], 1, "{report}");
+        assert_eq!(titles(&read(dir.path(), "uploads/shop/a.jsonl")), ["Dams", "Mills"]);
+        assert_eq!(local(dir.path()), ["a.jsonl", "a.jsonl.upload"]);
+
+        let server = Server::start();
+        server.make_bucket("shop");
+        let said = crawl(dir.path(), &site, &server.url(), &["-O", "s3://shop/b.jsonl"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(
+            titles(&String::from_utf8(server.get("shop", "a.jsonl").unwrap()).unwrap()),
+            ["Dams", "Mills"]
+        );
+        assert_eq!(local(dir.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_job_uploads_when_it_ends_and_tries_again_with_the_same_command() {
+        let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+        let mut server = Server::start();
+        server.make_bucket("shop");
+        server.kill();
+        let named = ["--out", "run", "-o", "s3://shop/a.jsonl"];
+        let said = crawl(dir.path(), &site, &server.url(), &named);
+        assert!(said.code != Some(0) && said.stderr.contains("uploads/shop/a.jsonl"), "{said:?}");
+        let server = Server::start();
+        server.make_bucket("shop");
+        let said = crawl(dir.path(), &site, &server.url(), &named);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let text = String::from_utf8(server.get("shop", "a.jsonl").unwrap()).unwrap();
+        assert_eq!(titles(&text), ["Dams", "Mills"]);
+    }
+}
+
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
+#[test]
+fn parquet_and_sqlite_are_formats_of_the_command_line() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let crawl = |more: &[&str]| run(on(dir.path(), &site, &["crawl", "books"]).args(more));
+    let files = ["-o", "all.sqlite", "-o", "all.db?table=books", "-o", "%(name)s.parquet"];
+    assert_eq!(crawl(&files).code, Some(0));
+    assert!(fs::read(dir.path().join("all.sqlite")).unwrap().starts_with(b"SQLite format 3\0"));
+    assert!(dir.path().join("all.db").is_file());
+    assert!(fs::read(dir.path().join("books.parquet")).unwrap().ends_with(b"PAR1"));
+    let said = crawl(&files);
+    assert!(said.code == Some(1) && said.stderr.contains("Parquet cannot be added to"), "{said:?}");
+    // A job goes on with all of them.
+    let job = ["--out", "run", "-o", "job.sqlite", "-o", "job.parquet"];
+    assert_eq!(crawl(&job).code, Some(0));
+    assert!(dir.path().join("job.parquet").is_file() && dir.path().join("job.sqlite").is_file());
+    let said = crawl(&["--out", "other", "-o", "job.sqlite"]);
+    assert!(said.code == Some(2) && said.stderr.contains("-O"), "{said:?}");
+}

@@ -5,6 +5,7 @@
 //! | `simhash` | which changes of a text are found, the speed of fingerprints, what indexes of near-duplicates cost |
 //! | `copyvio` | the speed of comparisons, what an index of windows costs, what confidence and score say of known texts, a sweep |
 //! | `avoid-dup` | what the avoidance of duplicates saves and loses, on made-up sites or on one that runs |
+//! | `feeds` | items a second into files, by format |
 //! | `store` | what the stores of jobs cost on a disk |
 //! | `selectors` | what CSS and XPath find on given pages and what they cost, for a comparison with parsel |
 //!
@@ -25,6 +26,7 @@ use huntsman_cli::exit::{Failure, Outcome};
 mod avoid_dup;
 mod clock;
 mod copyvio;
+mod feeds;
 mod selectors;
 mod sheet;
 mod simhash;
@@ -92,6 +94,13 @@ enum Bench {
         huntsman-bench store --only redb --entries 5000000 --dir /var/tmp --json")]
     Store(store::StoreArgs),
 
+    /// Measures feeds: items a second into JSON lines, CSV, SQLite and Parquet. The folder `bench/feeds` of the repository compares them with
+    /// the usual libraries of Python.
+    #[command(before_help = "Examples:\n  \
+        huntsman-bench feeds\n  \
+        huntsman-bench feeds --items 1000000 --out files")]
+    Feeds(feeds::FeedsArgs),
+
     /// Asks the pages of a folder queries in CSS and XPath: what is found, or what it costs, as a JSON line for each page. The
     /// folder `bench/selectors` of the repository compares it with parsel.
     #[command(before_help = "Examples:\n  \
@@ -115,6 +124,7 @@ fn main() -> ExitCode {
         Bench::Simhash(args) => simhash::run(&args),
         Bench::Copyvio(args) => copyvio::run(&args),
         Bench::Store(args) => store::run(&args),
+        Bench::Feeds(args) => feeds::run(&args),
         Bench::Selectors(args) => selectors::run(&args),
         Bench::Sources(args) => copyvio::sources(args),
         Bench::Huntsman(words) => huntsman_cli::command(words),

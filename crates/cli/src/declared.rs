@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use huntsman::middleware::sinks::{Csv, Feed, FilePosition, Format, Json, JsonLines, Xml};
+use huntsman::middleware::sinks::{FeedStart, NamedFeed};
 use huntsman::middleware::{ConfigSources, ItemChecks, Media};
 use huntsman::{
     Backend, ConcurrentPipeline, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, Event, OnItem,
@@ -98,22 +98,15 @@ impl Items {
     {
         let has_job = directory.store() != Backend::Memory;
         let path = self.0.unwrap_or_else(|| directory.file(ITEMS));
-        let fault =
-            |what: &str| Failure::usage(format!("--items {}: {what}", escape(&path.to_string_lossy())));
-        let ending = path.extension().and_then(|extension| extension.to_str());
-        Ok(match (ending, has_job) {
-            (Some("jsonl"), true) => kept(builder, JsonLines::of_job(&path)?),
-            (Some("csv"), true) => kept(builder, Csv::of_job(&path)?),
-            (Some("json" | "xml"), true) => {
-                return Err(fault(
-                    "a crawl that can be continued writes .jsonl or .csv; one with --store memory writes others, too",
-                ));
-            }
-            (Some("jsonl"), false) => builder.pipeline(ItemsFeed(JsonLines::create(&path)?)),
-            (Some("csv"), false) => builder.pipeline(ItemsFeed(Csv::create(&path)?)),
-            (Some("json"), false) => builder.pipeline(ItemsFeed(Json::create(&path)?)),
-            (Some("xml"), false) => builder.pipeline(ItemsFeed(Xml::create(&path)?)),
-            _ => return Err(fault("the name has to end with .jsonl, .csv, .json or .xml")),
+        let start = if has_job { FeedStart::OfJob } else { FeedStart::Create };
+        let (feed, position) = NamedFeed::open(&path, start).map_err(|error| match error.is_usage() {
+            true => Failure::usage(format!("--items {}", escape(&error.to_string()))),
+            false => error.into(),
+        })?;
+        let builder = builder.pipeline(ItemsFeed(feed));
+        Ok(match position {
+            Some(position) => builder.persist(position),
+            None => builder,
         })
     }
 }
@@ -195,22 +188,10 @@ impl ConcurrentPipeline<PageRecord> for ItemsMedia {
     }
 }
 
-/// Adds a feed whose position the job keeps.
-fn kept<S, F>(
-    builder: CrawlerBuilder<S>,
-    (feed, position): (Feed<DeclaredItem, F>, FilePosition),
-) -> CrawlerBuilder<S>
-where
-    S: Spider<Item = PageRecord>,
-    F: Format,
-{
-    builder.pipeline(ItemsFeed(feed)).persist(position)
-}
-
 /// A feed of the items that belong to the records of pages.
-struct ItemsFeed<F>(Feed<DeclaredItem, F>);
+struct ItemsFeed(NamedFeed<DeclaredItem>);
 
-impl<F: Format> Pipeline<PageRecord> for ItemsFeed<F> {
+impl Pipeline<PageRecord> for ItemsFeed {
     async fn open(&mut self, cx: &Context) -> Result<()> {
         // Rules of quality about the number of items mean these, also if there is none.
         cx.stats().counter("items/written");

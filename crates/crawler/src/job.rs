@@ -149,6 +149,32 @@ impl<T: Persist + ?Sized> Persist for Arc<T> {
     }
 }
 
+impl<T: Persist + ?Sized> Persist for Box<T> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        (**self).load(state)
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        (**self).save()
+    }
+
+    fn sync(&self) -> Result<()> {
+        (**self).sync()
+    }
+
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        (**self).load_entry(key, value)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        (**self).save_entries()
+    }
+}
+
 /// A file, and its name for error messages.
 type NamedFile = (String, Weak<File>);
 

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use huntsman_crawler::{Backend, Timestamp};
+use huntsman_middleware::sinks::FeedStart;
 use huntsman_output::{self as output, EarlierRun, Plan, Run, State, Use};
 use huntsman_serve::MetricsServer;
 use url::Url;
@@ -17,7 +18,7 @@ use crate::command::reachable::advice;
 use crate::command::render::{Style, escape, say};
 use crate::command::{Config, log_settings, logging, metrics};
 use crate::command_line::{CrawlArgs, OutputArgs};
-use crate::feeds::{FeedFile, Start};
+use crate::feeds::FeedFile;
 use crate::project::Project;
 use crate::typed::Wiring;
 
@@ -93,13 +94,13 @@ fn tell(mut ended: Ended, args: &OutputArgs) -> Outcome {
 fn feeds(args: &OutputArgs, plan: Option<&Use>) -> Outcome<Vec<FeedFile>> {
     let has_job = args.out.is_some() && args.store.as_deref() != Some(Backend::Memory.name());
     let mut feeds = Vec::new();
-    for (paths, start) in [(&args.items, Start::Append), (&args.overwrite_items, Start::Overwrite)] {
+    for (paths, start) in [(&args.items, FeedStart::Append), (&args.overwrite_items, FeedStart::Overwrite)] {
         for path in paths {
             let feed = FeedFile { path: path.clone(), start };
-            let start = if has_job && !feed.is_stdout() { Start::OfJob } else { start };
+            let start = if has_job && !feed.is_stdout() { FeedStart::OfJob } else { start };
             // The items of the job would begin the file anew.
-            let is_lost = start == Start::OfJob && feed.start == Start::Append;
-            if is_lost && !plan.is_some_and(Use::continues) && has_content(path) {
+            let is_lost = start == FeedStart::OfJob && feed.start == FeedStart::Append;
+            if is_lost && !plan.is_some_and(Use::continues) && has_content(feed.local_file()) {
                 return Err(feed.fault(
                     "the file has items, and a new crawl with --out begins its files anew; overwrite it with -O, or name another one",
                 ));

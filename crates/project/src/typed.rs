@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use huntsman_crawler::{Crawler, CrawlerBuilder, Layers, Request, Result, Settings, SettingsTable, Spider};
-use huntsman_middleware::sinks::DropLog;
+use huntsman_middleware::sinks::{DropLog, FeedStart};
 use huntsman_middleware::{ItemCheckSettings, ItemChecks};
 use huntsman_output::{ITEMS, OutputDir};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::command::attended::Attendance;
 use crate::command::exit::Outcome;
 use crate::command::stdout::StdoutLines;
-use crate::feeds::{FeedFile, Start};
+use crate::feeds::FeedFile;
 use crate::parse::{OnePage, Parsed};
 
 /// A crawl of a spider, before its settings are known.
@@ -97,7 +97,7 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
             (builder, drops) = (attached, Some(log));
             if needs_feed {
                 let has_job = directory.store() != huntsman_crawler::Backend::Memory;
-                let start = if has_job { Start::OfJob } else { Start::Overwrite };
+                let start = if has_job { FeedStart::OfJob } else { FeedStart::Overwrite };
                 feeds.push(FeedFile { path: directory.file(ITEMS), start });
             }
         } else if needs_feed {

@@ -112,6 +112,16 @@ impl Server {
         self.done("DELETE", &path(bucket, key), &[], b"");
     }
 
+    /// Returns the bytes of an object, or `None` if there is none.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    pub fn get(&self, bucket: &str, key: &str) -> Option<Vec<u8>> {
+        let answer = self.exchange("GET", &path(bucket, key), &[], b"").expect("an answer of the server");
+        let body = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head") + 4;
+        (status(&answer) == Some(200)).then(|| answer[body..].to_vec())
+    }
+
     /// Makes the server check credentials from now on; none are valid.
     ///
     /// # Panics
@@ -143,6 +153,10 @@ impl Server {
 
     /// Sends a request; returns the status of the response, or `None` without one.
     fn ask(&self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Option<u16> {
+        status(&self.exchange(method, path, headers, body)?)
+    }
+
+    fn exchange(&self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Option<Vec<u8>> {
         let mut head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nContent-Length: {}\r\n\
              Content-Type: application/octet-stream\r\n{SIGNED}\r\n",
@@ -155,8 +169,12 @@ impl Server {
         stream.write_all(&[head.as_bytes(), b"\r\n", body].concat()).ok()?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
-        std::str::from_utf8(answer.get(9..12)?).ok()?.parse().ok()
+        Some(answer)
     }
+}
+
+fn status(answer: &[u8]) -> Option<u16> {
+    std::str::from_utf8(answer.get(9..12)?).ok()?.parse().ok()
 }
 
 impl Drop for Server {

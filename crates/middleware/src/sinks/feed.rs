@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use huntsman_crawler::{
@@ -11,7 +11,9 @@ use huntsman_crawler::{
 use huntsman_files as files;
 use serde::Serialize;
 
+use super::delivery::{Completion, Deliveries, Whole};
 use super::name::Name;
+use super::place::{Place, is_remote};
 use super::position::FilePosition;
 use super::record::Fields;
 use super::target::{Compression, Writer, explain, open_to_append};
@@ -25,6 +27,10 @@ settings! {
         feed_flush_interval: f64 = 1.0;
         /// Neutralises CSV cells that begin like a formula, which a spreadsheet would run.
         feed_csv_guard: bool = true;
+        /// Columns of a Parquet file or an SQLite table at most. Fields beyond are kept as a JSON object in the column `_rest`.
+        feed_max_columns: usize = 1_000;
+        /// Rows per row group of a Parquet file at most; one is also ended after 32 MiB of items.
+        feed_parquet_group_rows: usize = 50_000;
     }
 }
 
@@ -34,6 +40,9 @@ pub trait Format: Default + Send + 'static {
     const NAME: &'static str;
     /// Whether a file in this format can be appended to.
     const APPENDS: bool;
+    /// Whether a file of this format can be read only when it is finished. Its items are then written to a journal first, a file whose name has
+    /// `.jsonl` at its end, and [`completion`](Self::completion) makes the file of it.
+    const IS_JOURNALED: bool = false;
 
     /// Reads the settings; called once.
     fn configure(&mut self, settings: &Settings) {
@@ -60,6 +69,12 @@ pub trait Format: Default + Send + 'static {
     /// Whether records of the file may contain line breaks between quotes.
     fn is_quoted(&self) -> bool {
         false
+    }
+
+    /// Makes the file of a journal, for a format that has one.
+    fn completion(&self, fields: &FieldChoice<'_>) -> Option<Completion> {
+        let _ = fields;
+        None
     }
 }
 
@@ -92,11 +107,11 @@ pub struct Feed<T, F> {
 }
 
 /// Selects the items that are written.
-type Filter<T> = Box<dyn Fn(&T) -> bool + Send>;
+pub(super) type Filter<T> = Box<dyn Fn(&T) -> bool + Send>;
 
 /// What to do with a file that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     Create,
     Append,
     Overwrite,
@@ -105,7 +120,7 @@ enum Mode {
 struct Opened {
     file: File,
     head: Vec<u8>,
-    name: String,
+    place: Place,
 }
 
 #[derive(Default)]
@@ -116,10 +131,17 @@ struct State {
     file: Option<Arc<File>>,
     /// Name of the open file, for messages.
     current: String,
+    /// Where the open file is; `None` for standard output.
+    place: Option<Place>,
+    deliveries: Deliveries,
     buffer: Vec<u8>,
     buffered_items: usize,
     flushed_at: Timestamp,
     batch: u64,
+    /// The number of files that were opened.
+    files: u64,
+    /// Errors of files that could not be completed or uploaded.
+    undelivered: Vec<Error>,
     in_batch: u64,
     written: u64,
     /// Set after a failed write: nothing more is written, so that the file ends with a whole record.
@@ -155,8 +177,9 @@ impl<T, F: Format> Feed<T, F> {
     }
 
     /// Opens an uncompressed file that belongs to a job: a new job overwrites it, and a resumed job cuts off items that
-    /// were written after its last commit, so that no item is lost or duplicated. The position must be given to the
-    /// builder:
+    /// were written after its last commit, so that no item is lost or duplicated. A journal, and a file that is uploaded, are
+    /// kept, because the job may go on with them; what is made of them is made anew each time that the crawl ends. The
+    /// position must be given to the builder:
     ///
     /// ```no_run
     /// # use huntsman_crawler::{CrawlerBuilder, Result, Spider};
@@ -174,7 +197,9 @@ impl<T, F: Format> Feed<T, F> {
         let path = path.as_ref();
         let shown = path.display();
         if !F::APPENDS || Compression::of_name(&path.to_string_lossy()) != Compression::None {
-            let what = format!("{shown}: a job can go on with plain JSON lines and CSV only");
+            let what = format!(
+                "{shown}: a job can go on with JSON lines and CSV that are not compressed, with Parquet and with SQLite only"
+            );
             return Err(Error::usage(what));
         }
         let template =
@@ -185,7 +210,9 @@ impl<T, F: Format> Feed<T, F> {
                 "file name {shown}: a file of a job has a name without parameters"
             )));
         }
-        let position = FilePosition::new(path)?;
+        let place = Place::of(template.to_owned(), F::IS_JOURNALED)?;
+        place.make_folder().map_err(|cause| explain("creating", template, cause))?;
+        let position = FilePosition::new(place.written)?;
         feed.position = Some(position.clone());
         Ok((feed, position))
     }
@@ -207,8 +234,14 @@ impl<T, F: Format> Feed<T, F> {
         let template = path
             .to_str()
             .ok_or_else(|| Error::usage(format!("file name {}: not valid Unicode", path.display())))?;
+        if F::IS_JOURNALED && Compression::of_name(template) != Compression::None {
+            let what =
+                format!("file name {template}: {} is compressed inside; leave the last ending out", F::NAME);
+            return Err(Error::usage(what));
+        }
         let mut feed = Self::new(Some(Name::new(template.to_owned())), mode);
-        if feed.name.as_ref().is_some_and(Name::is_plain) {
+        // Whether an object may be written is asked when the crawl begins.
+        if feed.name.as_ref().is_some_and(Name::is_plain) && !is_remote(template) {
             // The file is opened now, so that an error shows before hours of crawling.
             feed.ready = Some(feed.open_file(template.to_owned())?);
         }
@@ -283,50 +316,116 @@ impl<T, F: Format> Feed<T, F> {
     }
 
     fn compression_of(&self, name: &str) -> Compression {
+        // A journal is read again.
+        if F::IS_JOURNALED {
+            return Compression::None;
+        }
         self.compression.unwrap_or_else(|| Compression::of_name(name))
     }
 
     fn open_file(&self, name: String) -> Result<Opened> {
-        let path = PathBuf::from(&name);
-        let compression = self.compression_of(&name);
-        let opened = match self.mode {
-            Mode::Create => files::create_new(&path).map(|file| (file, Vec::new())),
-            Mode::Overwrite => files::open_empty(&path).map(|file| (file, Vec::new())),
-            Mode::Append if self.format.is_quoted() => {
-                open_to_append(&path, compression, super::target::QuotedLines::default())
-            }
-            Mode::Append => open_to_append(&path, compression, super::target::Lines::default()),
-        };
+        let place = Place::of(name, F::IS_JOURNALED)?;
+        let (path, name) = (&place.written, &place.name);
         let doing = if self.mode == Mode::Append { "opening" } else { "creating" };
-        let (file, head) = opened.map_err(|cause| explain(doing, &name, cause))?;
-        Ok(Opened { file, head, name })
+        place.make_folder().map_err(|cause| explain(doing, name, cause))?;
+        if place.has_journal()
+            && self.position.is_none()
+            && self.mode != Mode::Overwrite
+            && place.file.exists()
+        {
+            return Err(Error::usage(format!(
+                "{} cannot be added to: overwrite {name}, or name a new file for each run, as with %(time)s",
+                F::NAME
+            )));
+        }
+        let shown = if place.has_journal() { path.display().to_string() } else { name.clone() };
+        // A file that becomes another one is not for two crawls at once: the first one to end would take it away.
+        let is_locked = place.has_journal() || place.object.is_some();
+        let lock = |file: &File| match is_locked && file.try_lock().is_err() {
+            true => Err(Error::usage(format!("{doing} {shown}: another crawl writes it; name another file"))),
+            false => Ok(()),
+        };
+        if is_locked && path.exists() {
+            // Asked before it is cut or emptied.
+            lock(&files::open_write(path).map_err(|cause| explain(doing, &shown, cause))?)?;
+        }
+        let compression = self.compression_of(name);
+        let opened = match self.mode {
+            Mode::Create => files::create_new(path).map(|file| (file, Vec::new())),
+            Mode::Overwrite => files::open_empty(path).map(|file| (file, Vec::new())),
+            Mode::Append if self.format.is_quoted() => {
+                open_to_append(path, compression, super::target::QuotedLines::default())
+            }
+            Mode::Append => open_to_append(path, compression, super::target::Lines::default()),
+        };
+        let (file, head) = opened.map_err(|cause| explain(doing, &shown, cause))?;
+        lock(&file)?;
+        Ok(Opened { file, head, place })
+    }
+
+    /// The places of the next file that there is not yet. Journals that a killed run left on the way are completed.
+    async fn next_place(&mut self, name: &Name, now: Timestamp) -> Result<Place> {
+        loop {
+            let place = Place::of(name.of_batch(self.state.batch, now)?, F::IS_JOURNALED)?;
+            if self.mode != Mode::Append || !name.is_numbered() || !place.exists() {
+                return Ok(place);
+            }
+            self.state.batch += 1;
+            if !place.has_journal() || place.file.exists() {
+                continue;
+            }
+            // A journal that another crawl writes is locked.
+            let locked = |file: File| file.try_lock().is_ok().then_some(file);
+            if let Some(journal) = files::open_append(&place.written).ok().and_then(locked) {
+                let completion = self.format.completion(&FieldChoice(&self.fields));
+                let whole = Whole { place, completion, is_of_job: false, items: 0, lock: Some(journal) };
+                let errors = self.state.deliveries.begin(whole, self.state.context.as_ref()).await;
+                self.state.undelivered.extend(errors);
+            }
+        }
     }
 
     /// Opens the file of the next batch.
-    fn next_file(&mut self) -> Result<()> {
+    async fn next_file(&mut self) -> Result<()> {
         self.state.batch += 1;
         let now = self.state.context.as_ref().map_or(Timestamp(0), Context::now);
-        let opened = match (self.ready.take(), &self.name) {
+        let opened = match (self.ready.take(), self.name.clone()) {
             (Some(ready), _) => Some(ready),
             (None, None) => None,
             (None, Some(name)) => {
-                let mut file = name.of_batch(self.state.batch, now)?;
-                if self.mode == Mode::Append && name.is_numbered() {
-                    while Path::new(&file).exists() {
-                        self.state.batch += 1;
-                        file = name.of_batch(self.state.batch, now)?;
+                let mut place = self.next_place(&name, now).await?;
+                let may_be_taken = self.mode != Mode::Overwrite && self.position.is_none();
+                // An object that is there is never replaced unasked. Further numbers follow the first one that is free.
+                while self.state.files == 0 && may_be_taken && is_taken(&place).await? {
+                    if !name.is_numbered() {
+                        return Err(Error::usage(format!(
+                            "{}: the object exists, and an object cannot be added to: overwrite it, or name a new one for each \
+                             run, as with %(time)s",
+                            place.name
+                        )));
                     }
+                    self.state.batch += 1;
+                    place = self.next_place(&name, now).await?;
                 }
-                Some(self.open_file(file)?)
+                #[cfg(feature = "s3")]
+                if place.object.is_some() && super::s3::is_marked(&place.file) {
+                    // An earlier run has left it whole; its upload comes first.
+                    self.state.deliveries.finish(self.state.context.as_ref()).await;
+                    super::s3::unmark(&place.file)?;
+                }
+                Some(self.open_file(place.name)?)
             }
         };
+        self.state.files += 1;
         let (writer, head) = match opened {
-            Some(Opened { file, head, name }) => {
+            Some(Opened { file, head, place }) => {
+                let name = place.name.clone();
                 let synced = file.try_clone().map_err(|e| explain("opening", &name, e))?;
                 self.state.file = Some(Arc::new(synced));
                 let writer = Writer::new(file, self.compression_of(&name))
                     .map_err(|e| explain("opening", &name, e))?;
                 self.state.current = name;
+                self.state.place = Some(place);
                 (writer, head)
             }
             None => {
@@ -347,7 +446,24 @@ impl<T, F: Format> Feed<T, F> {
             .map_err(|error| error.context(format!("adding to {}", state.current)))
     }
 
-    fn close_file(&mut self) -> Result<()> {
+    /// Begins the uploads that an earlier run could not finish.
+    async fn go_on_uploading(&mut self, cx: &Context) {
+        #[cfg(feature = "s3")]
+        if let Some(object) =
+            self.name.as_ref().and_then(|name| Place::of(name.template().to_owned(), false).ok()?.object)
+        {
+            for super::s3::Unfinished { object, path, lock } in super::s3::unfinished(&object.bucket) {
+                let name = format!("s3://{}/{}", object.bucket, object.key);
+                let place = Place { name, written: path.clone(), file: path, object: Some(object) };
+                let whole = Whole { place, completion: None, is_of_job: false, items: 0, lock: Some(lock) };
+                // Errors are told when they happen.
+                self.state.deliveries.begin(whole, Some(cx)).await;
+            }
+        }
+        let _ = cx;
+    }
+
+    async fn close_file(&mut self) -> Result<()> {
         let flushed = if self.position.is_some() { self.write_out() } else { self.check() };
         let Some(writer) = self.state.writer.take() else { return Ok(()) };
         let finished = flushed.and_then(|()| {
@@ -361,12 +477,37 @@ impl<T, F: Format> Feed<T, F> {
             })
         });
         self.state.file = None;
-        if let Some(cx) = &self.state.context {
-            let error = finished.as_ref().err().map(ToString::to_string);
-            let (name, items) = (&self.state.current, self.state.in_batch);
-            cx.emit(&Event::FeedSlotClosed { name, items, error: error.as_deref() });
+        let place = self.state.place.take();
+        let items = self.state.in_batch;
+        let cx = self.state.context.as_ref();
+        match (place, &finished) {
+            (Some(place), Ok(())) if place.object.is_some() || place.has_journal() => {
+                let is_unwanted = self.state.written == 0 && !self.store_empty && self.position.is_none();
+                if is_unwanted && self.mode != Mode::Append {
+                    let _ = files::remove_file(&place.written);
+                    return Ok(());
+                }
+                let completion = self.format.completion(&FieldChoice(&self.fields));
+                let is_of_job = self.position.is_some();
+                let whole = Whole { place, completion, is_of_job, items, lock: None };
+                let errors = self.state.deliveries.begin(whole, cx).await;
+                self.state.undelivered.extend(errors);
+            }
+            _ => {
+                if let Some(cx) = cx {
+                    let error = finished.as_ref().err().map(ToString::to_string);
+                    let name = &self.state.current;
+                    cx.emit(&Event::FeedSlotClosed { name, items, error: error.as_deref() });
+                }
+            }
         }
         finished
+    }
+
+    /// Waits for the files that are being completed or uploaded.
+    #[cfg(test)]
+    pub(super) async fn settle(&mut self) {
+        self.state.deliveries.finish(None).await;
     }
 
     fn check(&self) -> Result<()> {
@@ -401,6 +542,17 @@ impl<T, F: Format> Feed<T, F> {
     }
 }
 
+/// Whether there is an object of this name already.
+async fn is_taken(place: &Place) -> Result<bool> {
+    #[cfg(feature = "s3")]
+    if let Some(object) = &place.object {
+        let asked = super::s3::exists(object).await;
+        return asked.map_err(|error| error.context(format!("opening {}", place.name)));
+    }
+    let _ = place;
+    Ok(false)
+}
+
 impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
     async fn open(&mut self, cx: &Context) -> Result<()> {
         if let (Some(_), Some(name)) = (self.batch_items, &self.name)
@@ -414,11 +566,15 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
                 name.set_default(key, value);
             }
         }
+        if F::IS_JOURNALED && self.name.is_none() {
+            return Err(Error::usage(format!("{} needs a file: it cannot go to standard output", F::NAME)));
+        }
         self.format.configure(cx.settings());
         self.state.flushed_at = cx.now();
         self.state.context = Some(cx.clone());
+        self.go_on_uploading(cx).await;
         if self.store_empty || self.ready.is_some() {
-            self.next_file()?;
+            self.next_file().await?;
             self.write_out()?;
         }
         Ok(())
@@ -430,10 +586,10 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         }
         self.check()?;
         if self.batch_items.is_some_and(|limit| self.state.in_batch >= limit) {
-            self.close_file()?;
+            self.close_file().await?;
         }
         if self.state.writer.is_none() {
-            self.next_file()?;
+            self.next_file().await?;
         }
         let whole = self.state.buffer.len();
         let Self { format, fields, state, .. } = self;
@@ -462,20 +618,34 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
     }
 
     async fn close(&mut self) -> Result<()> {
-        let closed = self.close_file().and_then(|()| self.check());
+        let closed = self.close_file().await.and_then(|()| self.check());
+        let mut undelivered = std::mem::take(&mut self.state.undelivered);
+        undelivered.extend(self.state.deliveries.finish(self.state.context.as_ref()).await);
         let is_file = self.name.is_some();
-        if is_file && !self.store_empty && self.state.written == 0 && self.mode != Mode::Append {
+        let is_local = self.name.as_ref().is_some_and(|name| !is_remote(name.template()));
+        if is_local
+            && !F::IS_JOURNALED
+            && !self.store_empty
+            && self.state.written == 0
+            && self.mode != Mode::Append
+        {
             // The file was created only to check that it can be.
             let _ = files::remove_file(&self.state.current);
         }
         if let Some(cx) = &self.state.context {
-            let end = if closed.is_ok() { "success" } else { "failed" };
-            let storage = if is_file { "file" } else { "stdout" };
+            let end = if closed.is_ok() && undelivered.is_empty() { "success" } else { "failed" };
+            let storage = match (is_file, is_local) {
+                (false, _) => "stdout",
+                (true, true) => "file",
+                (true, false) => "s3",
+            };
             cx.stats().inc(&format!("feedexport/{end}_count/{storage}"));
             let name = self.name.as_ref().map_or("standard output", Name::template);
             cx.emit(&Event::FeedExporterClosed { name, items: self.state.written });
         }
-        closed
+        // The items are in local files, so the crawl itself is well. A job is not done yet: it goes on and tries again.
+        let retried = undelivered.into_iter().next().filter(|_| self.position.is_some());
+        closed.and(retried.map_or(Ok(()), Err))
     }
 }
 
@@ -487,326 +657,4 @@ impl<T, F: Format> std::fmt::Debug for Feed<T, F> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Csv, Json, JsonLines, Xml};
-    use super::*;
-    use flate2::read::MultiGzDecoder;
-    use serde_json::{Value, json};
-    use std::io::Read;
-    use std::time::Duration;
-
-    /// An item of any shape; `{"bad": true}` cannot be written.
-    #[derive(Debug)]
-    struct Thing(Value);
-
-    impl Serialize for Thing {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            use serde::ser::{Error as _, SerializeMap};
-            if self.0 == json!({"bad": true}) {
-                // Fails in the middle, after something was written.
-                let mut map = serializer.serialize_map(None)?;
-                map.serialize_entry("begun", &1)?;
-                return Err(S::Error::custom("a bad item"));
-            }
-            self.0.serialize(serializer)
-        }
-    }
-
-    struct Bench {
-        folder: tempfile::TempDir,
-        cx: Context,
-    }
-
-    fn bench() -> Bench {
-        Bench { folder: tempfile::tempdir().unwrap(), cx: Context::detached(Settings::default()) }
-    }
-
-    impl Bench {
-        fn path(&self, name: &str) -> PathBuf {
-            self.folder.path().join(name)
-        }
-
-        fn text(&self, name: &str) -> String {
-            std::fs::read_to_string(self.path(name)).unwrap()
-        }
-
-        fn names(&self) -> Vec<String> {
-            let entries = std::fs::read_dir(self.folder.path()).unwrap();
-            let mut names: Vec<String> =
-                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-            names.sort_unstable();
-            names
-        }
-
-        /// Writes items and closes the feed; returns the error messages of single items.
-        async fn write<F: Format>(&self, mut feed: Feed<Thing, F>, items: &[Value]) -> Vec<String> {
-            let mut errors = Vec::new();
-            feed.open(&self.cx).await.unwrap();
-            for item in items {
-                if let Err(error) = feed.process_item(Thing(item.clone()), &self.cx).await {
-                    errors.push(error.to_string());
-                }
-            }
-            Pipeline::<Thing>::flush(&mut feed).await.unwrap();
-            Pipeline::<Thing>::close(&mut feed).await.unwrap();
-            errors
-        }
-    }
-
-    fn gunzip(bytes: &[u8]) -> String {
-        let mut text = String::new();
-        MultiGzDecoder::new(bytes).read_to_string(&mut text).unwrap();
-        text
-    }
-
-    #[tokio::test]
-    async fn json_lines_are_added_to_and_a_bad_item_leaves_no_trace() {
-        let bench = bench();
-        let path = bench.path("a.jsonl");
-        let errors = bench
-            .write(
-                JsonLines::create(&path).unwrap(),
-                &[json!({"a": 1}), json!({"bad": true}), json!({"a": 2})],
-            )
-            .await;
-        assert_eq!(errors.len(), 1);
-        assert!(errors[0].contains("a.jsonl") && errors[0].contains("a bad item"), "{errors:?}");
-        bench.write(JsonLines::append(&path).unwrap(), &[json!({"a": 3})]).await;
-        assert_eq!(bench.text("a.jsonl"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
-        bench.write(JsonLines::overwrite(&path).unwrap(), &[]).await;
-        assert_eq!(bench.text("a.jsonl"), "");
-        assert_eq!(bench.cx.stats().get("feedexport/success_count/file"), 3);
-    }
-
-    #[tokio::test]
-    async fn json_is_a_document_after_every_flush() {
-        let bench = bench();
-        let mut feed: Json<Thing> = Json::create(bench.path("a.json")).unwrap();
-        feed.open(&bench.cx).await.unwrap();
-        let mut expected = Vec::new();
-        for n in 0..4 {
-            let read: Value = serde_json::from_str(&bench.text("a.json")).unwrap();
-            assert_eq!(read, Value::Array(expected.clone()));
-            feed.process_item(Thing(json!({"n": n})), &bench.cx).await.unwrap();
-            assert!(feed.process_item(Thing(json!({"bad": true})), &bench.cx).await.is_err());
-            Pipeline::<Thing>::flush(&mut feed).await.unwrap();
-            expected.push(json!({"n": n}));
-        }
-        Pipeline::<Thing>::close(&mut feed).await.unwrap();
-        assert_eq!(bench.text("a.json"), "[\n{\"n\":0},\n{\"n\":1},\n{\"n\":2},\n{\"n\":3}\n]\n");
-        let error = Json::<Thing>::append(bench.path("a.json")).unwrap_err();
-        assert!(error.is_usage() && error.to_string().contains(".jsonl"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn xml_is_a_document_after_every_flush() {
-        let bench = bench();
-        let mut feed: Xml<Thing> = Xml::create(bench.path("a.xml")).unwrap();
-        feed.open(&bench.cx).await.unwrap();
-        assert!(bench.text("a.xml").ends_with("<items>\n</items>\n"));
-        for n in 0..2 {
-            feed.process_item(Thing(json!({"n": n})), &bench.cx).await.unwrap();
-            Pipeline::<Thing>::flush(&mut feed).await.unwrap();
-            assert!(bench.text("a.xml").ends_with(&format!("<item><n>{n}</n></item>\n</items>\n")));
-        }
-        Pipeline::<Thing>::close(&mut feed).await.unwrap();
-        assert_eq!(bench.text("a.xml").matches("</items>").count(), 1);
-        assert!(Xml::<Thing>::append(bench.path("a.xml")).unwrap_err().is_usage());
-    }
-
-    #[tokio::test]
-    async fn json_can_be_indented() {
-        let bench = bench();
-        bench.write(Json::create(bench.path("a.json")).unwrap().indent(2), &[json!({"a": [1]})]).await;
-        assert_eq!(bench.text("a.json"), "[\n{\n  \"a\": [\n    1\n  ]\n}\n]\n");
-    }
-
-    #[tokio::test]
-    async fn fields_are_chosen_ordered_and_renamed() {
-        let bench = bench();
-        let items = [json!({"a": 1, "b": 2, "c": 3}), json!({"c": 4})];
-        let feed = JsonLines::create(bench.path("a.jsonl")).unwrap().fields(["c", "a"]).rename("a", "first");
-        bench.write(feed, &items).await;
-        assert_eq!(bench.text("a.jsonl"), "{\"c\":3,\"first\":1}\n{\"c\":4}\n");
-        let feed = Csv::create(bench.path("a.csv")).unwrap().fields(["c", "a"]).rename("a", "first");
-        bench.write(feed, &items).await;
-        assert_eq!(bench.text("a.csv"), "c,first\n3,1\n4,\n");
-    }
-
-    #[tokio::test]
-    async fn csv_quotes_joins_and_guards() {
-        let bench = bench();
-        let items = [
-            json!({"name": "a, \"b\"\nc", "tags": ["x", "y"], "n": -5, "none": null, "yes": true}),
-            json!({"name": "=1+1", "tags": [], "n": 0.5, "extra": "lost"}),
-            json!({"name": "@x", "tags": ["+1", "2"], "yes": {"k": 1}}),
-            json!({"name": "-1"}),
-            json!({"name": "\tx"}),
-            json!({"name": "\rx"}),
-            json!({"name": "\n=x", "tags": ["＝1", "＋2"]}),
-            json!({"name": "－1", "tags": ["＠x"]}),
-        ];
-        bench.write(Csv::create(bench.path("a.csv")).unwrap(), &items).await;
-        let expected = "name,tags,n,none,yes\n\
-            \"a, \"\"b\"\"\nc\",\"x,y\",-5,,true\n\
-            '=1+1,,0.5,,\n\
-            '@x,\"'+1,2\",,,\"{\"\"k\"\":1}\"\n\
-            '-1,,,,\n\
-            '\tx,,,,\n\
-            \"'\rx\",,,,\n\
-            \"'\n=x\",\"'＝1,＋2\",,,\n\
-            '－1,'＠x,,,\n";
-        assert_eq!(bench.text("a.csv"), expected);
-        let mut settings = Settings::default();
-        settings.change(|own: &mut FeedSettings| own.feed_csv_guard = false);
-        let open = Bench { cx: Context::detached(settings), ..bench };
-        open.write(Csv::overwrite(open.path("a.csv")).unwrap().join("|"), &items[1..3]).await;
-        assert_eq!(open.text("a.csv"), "name,tags,n,extra\n=1+1,,0.5,lost\n@x,+1|2,,\n");
-    }
-
-    #[tokio::test]
-    async fn csv_goes_on_under_the_columns_that_are_there() {
-        let bench = bench();
-        let path = bench.path("a.csv");
-        bench.write(Csv::create(&path).unwrap().rename("b", "B"), &[json!({"a": 1, "b": "x\ny"})]).await;
-        bench.write(Csv::append(&path).unwrap().rename("b", "B"), &[json!({"b": 2, "c": 3, "a": 4})]).await;
-        assert_eq!(bench.text("a.csv"), "a,B\n1,\"x\ny\"\n4,2\n");
-        let mut other = Csv::<Thing>::append(&path).unwrap().fields(["b", "a"]);
-        let error = other.open(&bench.cx).await.unwrap_err().to_string();
-        assert!(error.contains("a, B") && error.contains("b, a"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn a_torn_record_is_cut_off() {
-        let bench = bench();
-        std::fs::write(bench.path("a.jsonl"), "{\"a\":1}\n{\"a\":2").unwrap();
-        bench.write(JsonLines::append(bench.path("a.jsonl")).unwrap(), &[json!({"a": 3})]).await;
-        assert_eq!(bench.text("a.jsonl"), "{\"a\":1}\n{\"a\":3}\n");
-        // The line break inside of quotes ends no record.
-        std::fs::write(bench.path("a.csv"), "a,b\n1,2\n3,\"x\ny").unwrap();
-        bench.write(Csv::append(bench.path("a.csv")).unwrap(), &[json!({"a": 5})]).await;
-        assert_eq!(bench.text("a.csv"), "a,b\n1,2\n5,\n");
-    }
-
-    #[tokio::test]
-    async fn a_compressed_file_is_readable_after_a_kill_and_goes_on() {
-        for name in ["a.jsonl.gz", "a.jsonl.zst"] {
-            let bench = bench();
-            let path = bench.path(name);
-            let read = |bytes: &[u8]| match name.ends_with("gz") {
-                true => gunzip(bytes),
-                false => String::from_utf8(zstd::stream::decode_all(bytes).unwrap()).unwrap(),
-            };
-            let mut killed: JsonLines<Thing> = JsonLines::create(&path).unwrap();
-            killed.open(&bench.cx).await.unwrap();
-            for n in 0..1_000 {
-                killed.process_item(Thing(json!({"n": n})), &bench.cx).await.unwrap();
-            }
-            Pipeline::<Thing>::flush(&mut killed).await.unwrap();
-            // The process is killed: the encoder never writes its end, and part of the next record is in the file.
-            let mut torn = std::fs::read(&path).unwrap();
-            std::mem::forget(killed);
-            for lost in [0, 20] {
-                torn.truncate(torn.len() - lost);
-                std::fs::write(&path, &torn).unwrap();
-                bench.write(JsonLines::append(&path).unwrap(), &[json!({"n": "again"})]).await;
-                bench.write(JsonLines::append(&path).unwrap(), &[json!({"n": "once more"})]).await;
-                let text = read(&std::fs::read(&path).unwrap());
-                let lines: Vec<Value> =
-                    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-                let whole = lines.len() - 2;
-                assert!(if lost == 0 { whole == 1_000 } else { whole < 1_000 }, "{name}: {whole}");
-                assert!((0..whole).all(|n| lines[n]["n"] == n), "{name}");
-                assert_eq!(
-                    (&lines[whole]["n"], &lines[whole + 1]["n"]),
-                    (&json!("again"), &json!("once more"))
-                );
-                assert_eq!(bench.names(), [name]);
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn batches_are_numbered_and_go_on() {
-        let bench = bench();
-        let name = bench.path("%(name)s-%(batch_id)03d.csv");
-        let feed = || Csv::append(&name).unwrap().batch_items(2).param("name", "q");
-        let items: Vec<Value> = (0..5).map(|n| json!({"n": n})).collect();
-        bench.write(feed(), &items).await;
-        assert_eq!(bench.names(), ["q-001.csv", "q-002.csv", "q-003.csv"]);
-        assert_eq!(bench.text("q-002.csv"), "n\n2\n3\n");
-        bench.write(feed(), &items[..1]).await;
-        assert_eq!(bench.names().last().unwrap(), "q-004.csv");
-        assert_eq!(bench.text("q-003.csv"), "n\n4\n");
-        let mut unnumbered = JsonLines::<Thing>::create(bench.path("x.jsonl")).unwrap().batch_items(2);
-        assert!(unnumbered.open(&bench.cx).await.unwrap_err().to_string().contains("%(batch_id)05d"));
-    }
-
-    #[tokio::test]
-    async fn empty_files_are_kept_or_not() {
-        let bench = bench();
-        bench.write(JsonLines::create(bench.path("kept.jsonl")).unwrap(), &[]).await;
-        bench.write(Json::create(bench.path("kept.json")).unwrap(), &[]).await;
-        bench.write(JsonLines::create(bench.path("gone.jsonl")).unwrap().store_empty(false), &[]).await;
-        bench
-            .write(JsonLines::create(bench.path("gone-%(batch_id)d.jsonl")).unwrap().store_empty(false), &[])
-            .await;
-        assert_eq!(bench.names(), ["kept.json", "kept.jsonl"]);
-        assert_eq!(bench.text("kept.json"), "[]\n");
-    }
-
-    #[tokio::test]
-    async fn only_wanted_items_are_written() {
-        let bench = bench();
-        let feed =
-            JsonLines::create(bench.path("a.jsonl")).unwrap().filter(|thing: &Thing| thing.0["n"] == 1);
-        bench.write(feed, &[json!({"n": 0}), json!({"n": 1})]).await;
-        assert_eq!(bench.text("a.jsonl"), "{\"n\":1}\n");
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_made_says_what_to_do() {
-        let bench = bench();
-        let fails = |path: PathBuf, what: &str| {
-            let error = JsonLines::<Thing>::create(&path).unwrap_err().to_string();
-            assert!(error.contains(what) && error.contains(path.to_str().unwrap()), "{error}");
-        };
-        fails(bench.path("no/such/folder.jsonl"), "make its folder first");
-        std::fs::write(bench.path("there.jsonl"), "").unwrap();
-        fails(bench.path("there.jsonl"), "append to it, overwrite it, or choose another name");
-        let error = JsonLines::<Thing>::overwrite(bench.folder.path()).unwrap_err().to_string();
-        assert!(error.contains("it is a folder"), "{error}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn items_are_handed_over_by_number_and_by_time() {
-        let mut settings = Settings::default();
-        settings.change(|own: &mut FeedSettings| own.feed_flush_items = 3);
-        settings.change(|own: &mut FeedSettings| own.feed_flush_interval = 1.0);
-        let bench = Bench { folder: tempfile::tempdir().unwrap(), cx: Context::detached(settings) };
-        let mut feed: JsonLines<Thing> = JsonLines::create(bench.path("a.jsonl")).unwrap();
-        feed.open(&bench.cx).await.unwrap();
-        for expected in [0, 0, 3, 3] {
-            feed.process_item(Thing(json!(1)), &bench.cx).await.unwrap();
-            assert_eq!(bench.text("a.jsonl").lines().count(), expected);
-        }
-        tokio::time::advance(Duration::from_secs(1)).await;
-        feed.process_item(Thing(json!(1)), &bench.cx).await.unwrap();
-        assert_eq!(bench.text("a.jsonl").lines().count(), 5);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn a_full_disk_stops_the_feed_for_good() {
-        let bench = bench();
-        let mut feed: JsonLines<Thing> = JsonLines::append("/dev/full").unwrap();
-        feed.open(&bench.cx).await.unwrap();
-        feed.process_item(Thing(json!(1)), &bench.cx).await.unwrap();
-        let error = Pipeline::<Thing>::flush(&mut feed).await.unwrap_err().to_string();
-        assert!(error.contains("/dev/full") && error.contains("make room"), "{error}");
-        assert!(feed.process_item(Thing(json!(2)), &bench.cx).await.is_err());
-        assert!(Pipeline::<Thing>::flush(&mut feed).await.is_err());
-        assert!(Pipeline::<Thing>::close(&mut feed).await.is_err());
-        assert_eq!(bench.cx.stats().get("feedexport/failed_count/file"), 1);
-    }
-}
+mod tests;

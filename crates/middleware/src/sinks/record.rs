@@ -4,6 +4,10 @@ use huntsman_crawler::{Error, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// The column of the fields that have no column of their own, in formats with columns that lose nothing.
+#[cfg(any(feature = "parquet", feature = "sqlite"))]
+pub(super) const REST: &str = "_rest";
+
 /// Which fields of an item are written, in which order and under which names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {

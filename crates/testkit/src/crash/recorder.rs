@@ -131,7 +131,7 @@ impl Recorder {
             "mmap" => {
                 let writes =
                     call.argument(2).contains("PROT_WRITE") && call.argument(3).contains("MAP_SHARED");
-                writes && is_open(4)
+                writes && is_open(4) && !self.is_index_of_sqlite(call.argument(4))
             }
             "copy_file_range" => is_open(2),
             "fallocate" | "pwritev2" | "sendfile" => is_open(0),
@@ -141,6 +141,13 @@ impl Recorder {
             _ => false,
         };
         assert!(!is_ours, "the model of files does not know this: {call:?}");
+    }
+
+    /// Whether an open file is the index of a log of SQLite, which SQLite makes anew after a crash, so that its content needs no model.
+    fn is_index_of_sqlite(&self, number: &str) -> bool {
+        let node = number.parse().ok().and_then(|number: i64| self.numbers.get(&number));
+        let path = node.and_then(|open| self.path_of(self.open[*open].node));
+        path.is_some_and(|path| path.to_string_lossy().ends_with("-shm"))
     }
 
     /// Resolves a path: the directory, the name in it, and the path relative to the root. `None` if it is elsewhere.

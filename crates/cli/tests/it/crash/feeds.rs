@@ -1,5 +1,5 @@
 //! Scenarios of a spider that uses the library and writes feeds: lines and tables that belong to a job, and files
-//! that each run writes anew.
+//! that each run writes anew; and tables for other programs.
 
 use std::fs;
 use std::io::Read;
@@ -18,6 +18,9 @@ use super::scenario::{Checked, Moment, Scenario};
 
 /// The environment variable with the start address; this test binary also runs as the spider.
 const START: &str = "CRASH_TEST_SPIDER_START";
+/// If this one is set, too, the spider writes tables.
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
+const TABLES: &str = "CRASH_TEST_SPIDER_TABLES";
 
 #[derive(Clone, Serialize)]
 struct Found {
@@ -42,16 +45,24 @@ async fn run_spider(start: &str) -> Result<()> {
         out.follow_links(page);
         Ok(())
     });
-    let (rows, rows_end) = JsonLines::of_job("items.jsonl")?;
-    let (table, table_end) = Csv::of_job("items.csv")?;
-    crawl(spider)
+    let crawl = crawl(spider)
         .profile(Profile::Test)
         .set("scope", "host")
         .set("allow_addresses", vec!["127.0.0.1:*"])
         .set("concurrent_requests_per_domain", 4)
         .set("job_commit_interval", 0.02)
         .set("job_sync", "full")
-        .job(Job::open("job", Backend::Redb)?)
+        .job(Job::open("job", Backend::Redb)?);
+    #[cfg(all(feature = "parquet", feature = "sqlite"))]
+    if std::env::var_os(TABLES).is_some() {
+        let (database, database_end) = huntsman::middleware::sinks::Sqlite::of_job("items.sqlite")?;
+        let (columns, columns_end) = huntsman::middleware::sinks::Parquet::of_job("items.parquet")?;
+        let crawl = crawl.pipeline(database).persist(database_end).pipeline(columns).persist(columns_end);
+        return crawl.run().await.map(drop);
+    }
+    let (rows, rows_end) = JsonLines::of_job("items.jsonl")?;
+    let (table, table_end) = Csv::of_job("items.csv")?;
+    crawl
         .pipeline(rows)
         .persist(rows_end)
         .pipeline(table)
@@ -86,6 +97,46 @@ pub(crate) fn feeds() -> Scenario {
     });
     scenario.sites.push(site);
     scenario
+}
+
+/// A crawl with an SQLite database and a Parquet file, which belong to a job.
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
+pub(crate) fn tables() -> Scenario {
+    let site = site();
+    let (start, [pages, _]) = (site.url("/").to_string(), addresses(&site));
+    let command = move |directory: &Path| {
+        let mut command = Command::new(std::env::current_exe().expect("the test has a binary"));
+        command
+            .args(["crash::feeds::spider", "--exact", "--nocapture"])
+            .env(START, &start)
+            .env(TABLES, "")
+            .current_dir(directory);
+        command
+    };
+    let mut scenario = Scenario::new(command, move |directory, _| {
+        each_once("items.sqlite", &pages, database(&directory.join("items.sqlite"))?)?;
+        let journal = lines(&directory.join("items.parquet.jsonl"))?;
+        each_once("items.parquet.jsonl", &pages, field(&journal, "url"))?;
+        let file =
+            fs::read(directory.join("items.parquet")).map_err(|cause| format!("items.parquet: {cause}"))?;
+        match file.starts_with(b"PAR1") && file.ends_with(b"PAR1") {
+            true => Ok(()),
+            false => Err("items.parquet: it is not whole".to_owned()),
+        }
+    });
+    scenario.sites.push(site);
+    scenario
+}
+
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
+fn database(path: &Path) -> Result<Vec<String>, String> {
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let database = rusqlite::Connection::open(path)?;
+        database.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0))?;
+        let mut rows = database.prepare("SELECT url FROM items")?;
+        rows.query_map([], |row| row.get(0))?.collect()
+    };
+    read().map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
 fn table(path: &Path) -> Result<Vec<String>, String> {

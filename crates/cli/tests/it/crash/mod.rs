@@ -56,3 +56,5 @@ judged!(an_export_of_a_cache, crawls::export());
 judged!(a_build_of_near_duplicates, dedup::build());
 judged!(a_day_of_near_duplicates, dedup::add());
 judged!(feeds_of_a_library_crawl, feeds::feeds());
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
+judged!(tables_of_a_library_crawl, feeds::tables());
