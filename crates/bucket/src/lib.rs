@@ -75,6 +75,11 @@ pub fn is_of_the_server(error: &Error) -> bool {
         .is_none_or(|code| ["InternalError", "ServiceUnavailable", "SlowDown"].contains(&code))
 }
 
+/// Whether the server says that there is no such bucket.
+pub fn is_missing_bucket(error: &Error) -> bool {
+    code(&error.to_string()) == Some("NoSuchBucket")
+}
+
 /// The value of an XML element in a server's reply.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;

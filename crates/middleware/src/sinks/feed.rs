@@ -505,7 +505,7 @@ impl<T, F: Format> Feed<T, F> {
     }
 
     /// Waits for the files that are being completed or uploaded.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "parquet"))]
     pub(super) async fn settle(&mut self) {
         self.state.deliveries.finish(None).await;
     }

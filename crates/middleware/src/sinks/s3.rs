@@ -44,7 +44,7 @@ pub(super) async fn exists(object: &Object) -> Result<bool> {
     // The answer does not say whether it is the bucket that is missing. Credentials that allow only writing cannot ask, which is no fault.
     let options = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
     match store.list_paginated(Some(object.key.as_str()), options).await {
-        Err(error @ object_store::Error::NotFound { .. }) => failed(error),
+        Err(error) if huntsman_bucket::is_missing_bucket(&error) => failed(error),
         _ => Ok(false),
     }
 }
