@@ -129,8 +129,10 @@ struct State {
     writer: Option<Writer>,
     /// A second handle of the open file, so that it can be synced while it is written.
     file: Option<Arc<File>>,
-    /// Name of the open file, for messages.
+    /// Name of the open file as the user has given it, for messages.
     current: String,
+    /// Name of the file that is written in fact, for its errors: a journal has another name than the feed.
+    written_name: String,
     /// Where the open file is; `None` for standard output.
     place: Option<Place>,
     deliveries: Deliveries,
@@ -424,12 +426,16 @@ impl<T, F: Format> Feed<T, F> {
                 self.state.file = Some(Arc::new(synced));
                 let writer = Writer::new(file, self.compression_of(&name))
                     .map_err(|e| explain("opening", &name, e))?;
+                let is_other = place.has_journal();
+                self.state.written_name =
+                    if is_other { place.written.display().to_string() } else { name.clone() };
                 self.state.current = name;
                 self.state.place = Some(place);
                 (writer, head)
             }
             None => {
                 self.state.current = "standard output".to_owned();
+                self.state.written_name.clone_from(&self.state.current);
                 let writer = Writer::stdout(self.compression.unwrap_or_default())
                     .map_err(|cause| explain("opening", "standard output", cause))?;
                 (writer, Vec::new())
@@ -471,7 +477,7 @@ impl<T, F: Format> Feed<T, F> {
             let bytes = std::mem::take(&mut self.state.buffer);
             self.state.buffered_items = 0;
             writer.finish(&bytes).map_err(|cause| {
-                let error = explain("writing", &self.state.current, cause);
+                let error = explain("writing", &self.state.written_name, cause);
                 self.state.broken = Some(error.to_string());
                 error
             })
@@ -535,7 +541,7 @@ impl<T, F: Format> Feed<T, F> {
             }
         }
         written.map_err(|cause| {
-            let error = explain("writing", &state.current, cause);
+            let error = explain("writing", &state.written_name, cause);
             state.broken = Some(error.to_string());
             error
         })

@@ -187,7 +187,9 @@ fn told(fault: &Fault, ended: &Exited) -> Result<(), String> {
 }
 
 fn strip(name: &str) -> String {
-    let suffix = [".tmp", ".part", ".new"].into_iter().find_map(|suffix| name.strip_suffix(suffix));
+    // The last three are files that SQLite has beside a database.
+    let suffixes = [".tmp", ".part", ".new", "-journal", "-shm", "-wal"];
+    let suffix = suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix));
     suffix.unwrap_or(name).trim_start_matches('.').to_owned()
 }
 
