@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, Timestamp};
 use crate::component::{Component, Components};
+use crate::control::{Addition, CrawlState, HostStatus, QueuedRequest};
 use crate::cpu::CpuPool;
 use crate::drop::DropReason;
 use crate::error::{Error, Result};
@@ -97,15 +98,36 @@ pub(crate) enum Message {
     Overview(oneshot::Sender<Overview>),
     /// Replies with a report for each of the busiest hosts.
     Hosts(oneshot::Sender<Vec<HostReport>>),
+    /// A question or an order of a person who looks at the crawl.
+    Control(ControlMessage),
     /// A part that the crawl depends on has failed.
     Fatal(Error),
+}
+
+/// A question or an order from outside that the loop answers ([`Handle`](crate::Handle)).
+#[derive(Debug)]
+pub(crate) enum ControlMessage {
+    /// Replies with the hosts that have the longest queues or the most requests, at most so many.
+    Hosts(usize, oneshot::Sender<Vec<HostStatus>>),
+    /// Replies with a host; `None` if there is nothing to tell of it.
+    Host(HostKey, oneshot::Sender<Option<HostStatus>>),
+    /// Replies with the next requests of a host, or of the hosts with the longest queues, at most so many.
+    Queue(Option<HostKey>, usize, oneshot::Sender<Vec<QueuedRequest>>),
+    /// Queues a request, unless it is out of scope or known; replies with what was done.
+    Add(Box<Request>, oneshot::Sender<Addition>),
+    /// Drops the queue of a host, which gets no more requests; replies with the length of the queue.
+    RemoveHost(HostKey, oneshot::Sender<u64>),
 }
 
 /// The state of the crawl, for the progress line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overview {
+    /// Whether the crawl runs, is paused, or stops.
+    pub(crate) state: CrawlState,
     /// Requests in the queue.
     pub(crate) queued: u64,
+    /// Requests that were taken from the queue and are not done.
+    pub(crate) in_flight: u64,
     /// Hosts with requests in flight or in the queue, except hosts that are down.
     pub(crate) hosts_active: usize,
     /// Hosts that are down or were given up.

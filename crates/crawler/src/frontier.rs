@@ -140,6 +140,26 @@ pub trait Frontier: Send + Sync + 'static {
         self.len() == 0
     }
 
+    /// The hosts with the longest queues and how long these are, longest first; at most `most` of them. Leased requests are not
+    /// counted. It is for people who look at a running crawl; a frontier that cannot tell gives none.
+    fn longest_queues(&self, most: usize) -> impl Future<Output = Result<Vec<(HostKey, u64)>>> + Send {
+        let _ = most;
+        async { Ok(Vec::new()) }
+    }
+
+    /// Number of queued requests of a host, without leased ones; 0 if the frontier cannot tell.
+    fn queued_of(&self, host: &HostKey) -> impl Future<Output = Result<u64>> + Send {
+        let _ = host;
+        async { Ok(0) }
+    }
+
+    /// The next requests of a host, at most `most`, without leasing them: those that are due in the order in which they leave, then
+    /// delayed ones by their time. A frontier that cannot tell gives none.
+    fn peek(&self, host: &HostKey, most: usize) -> impl Future<Output = Result<Vec<Request>>> + Send {
+        let _ = (host, most);
+        async { Ok(Vec::new()) }
+    }
+
     /// Whether this process may work on the host. Always true unless the queue is shared.
     fn claim(&self, host: &HostKey) -> impl Future<Output = Result<bool>> + Send {
         let _ = host;
@@ -166,6 +186,9 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn settle(&self, batch: Vec<Settled>) -> BoxFuture<'_, Result<Pushed>>;
     fn has_seen(&self, fingerprint: Fingerprint) -> bool;
     fn len(&self) -> u64;
+    fn longest_queues(&self, most: usize) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>>;
+    fn queued_of<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<u64>>;
+    fn peek<'a>(&'a self, host: &'a HostKey, most: usize) -> BoxFuture<'a, Result<Vec<Request>>>;
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>>;
     fn sync(&self) -> BoxFuture<'_, Result<()>>;
     fn is_durable(&self) -> bool;
@@ -194,6 +217,18 @@ impl<T: Frontier> DynFrontier for T {
 
     fn len(&self) -> u64 {
         Frontier::len(self)
+    }
+
+    fn longest_queues(&self, most: usize) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>> {
+        Box::pin(Frontier::longest_queues(self, most))
+    }
+
+    fn queued_of<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<u64>> {
+        Box::pin(Frontier::queued_of(self, host))
+    }
+
+    fn peek<'a>(&'a self, host: &'a HostKey, most: usize) -> BoxFuture<'a, Result<Vec<Request>>> {
+        Box::pin(Frontier::peek(self, host, most))
     }
 
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>> {

@@ -484,6 +484,11 @@ impl Scheduler {
         self.find(host).map_or(0, |id| self.slot(id).active)
     }
 
+    /// The greatest number of starts of the host at once; `None` if the host has no slot or the number has no limit.
+    pub fn limit_of(&self, host: &HostKey) -> Option<u32> {
+        self.find(host).map(|id| self.slot(id).concurrency(&self.rules)).filter(|limit| *limit < u32::MAX)
+    }
+
     /// The state of the slot of the host; [`SlotState::Active`] if it has none.
     pub fn slot_state(&self, host: &HostKey) -> SlotState {
         let Some(id) = self.find(host) else {

@@ -1,6 +1,8 @@
 //! The default set of components: every built-in component at its place in the chains.
 
-use huntsman_crawler::{CrawlerBuilder, Output, Page, Plugin, SettingsTable, Spider, spider_fn};
+use huntsman_crawler::{
+    ControlSettings, CrawlerBuilder, Output, Page, Plugin, SettingsTable, Spider, spider_fn,
+};
 
 use crate::sinks::FeedSettings;
 use crate::{ItemCheckSettings, MediaSettings};
@@ -14,7 +16,7 @@ use crate::{ItemCheckSettings, MediaSettings};
 /// A component that is added later takes the place of the built-in one with its name.
 ///
 /// ```
-/// use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+/// use huntsman_crawler::{ControlSettings, CrawlerBuilder, Output, Page, Result, spider_fn};
 /// use huntsman_middleware::Defaults;
 ///
 /// let spider = spider_fn(["https://site.example/"], |_: &Page, _: &mut Output<()>| -> Result<()> { Ok(()) });
@@ -40,6 +42,7 @@ impl Plugin for Defaults {
             .with_settings::<FeedSettings>()
             .with_settings::<ItemCheckSettings>()
             .with_settings::<MediaSettings>()
+            .with_settings::<ControlSettings>()
             .mark_built_in()
     }
 }

@@ -8,6 +8,7 @@ mod avoid_dup;
 mod client;
 mod components;
 mod contract;
+mod control;
 mod copyvio;
 mod duplicates;
 mod failures;

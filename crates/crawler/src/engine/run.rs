@@ -1,5 +1,7 @@
 //! The main loop: one task that owns the scheduler, starts visits, and decides when the crawl ends.
 
+mod control;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,8 @@ use super::quota::Quota;
 use super::seeds::Seeds;
 use super::visit::{Visit, VisitEnd};
 use crate::clock::Timestamp;
-use crate::context::{Message, Overview};
+use crate::context::Message;
+use crate::control::REMOVED;
 use crate::drop::{DropReason, DropState, Dropped};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -393,10 +396,8 @@ impl Run {
             }
             Message::Items(count) => self.limits.items(count, now),
             Message::Overview(reply) => {
-                let (hosts_active, hosts_down) = self.scheduler.hosts_active_and_down();
-                let queued = self.core.frontier.len();
                 // The caller may be gone.
-                let _ = reply.send(Overview { queued, hosts_active, hosts_down });
+                let _ = reply.send(self.overview());
             }
             Message::Hosts(reply) => {
                 let _ = reply.send(self.hosts(&HashMap::new()));
@@ -428,6 +429,7 @@ impl Run {
                     stop.aborted = true;
                 }
             }
+            Message::Control(message) => self.control(message).await?,
             Message::Fatal(error) => return Err(error),
         }
         if self.stop.is_none()
@@ -530,40 +532,53 @@ impl Run {
     /// Passes requests that were not found on a page through the spider middlewares, and assigns slot and
     /// fingerprint.
     async fn started(&mut self, requests: Vec<Request>) -> Vec<Request> {
-        let core = &self.core;
         let mut kept = Vec::with_capacity(requests.len());
-        'requests: for mut request in requests {
-            for placed in core.spider_chain.iter().rev() {
-                let reason = match placed.part.process_start(&mut request, &core.cx) {
-                    Ok(OnFollow::Keep) => continue,
-                    Ok(OnFollow::Drop(reason)) => reason,
-                    Err(error) => DropReason::failed("middleware_error").detail(error.to_string()),
-                };
+        for mut request in requests {
+            if let Err(reason) = self.pass_start(&mut request) {
                 if request.meta_flag(meta::IS_START_REQUEST) {
                     let why = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
                     let url = redacted(request.url.as_str()).into_owned();
-                    core.seed_failed(&url, &why);
+                    self.core.seed_failed(&url, &why);
                     self.seed_errors += 1;
                     if self.failed_seeds.len() < MAX_FAILED_SEEDS {
                         self.failed_seeds.push((url, why));
                     }
                 }
-                core.refuse(&request, placed.name, reason);
-                continue 'requests;
+                continue;
             }
-            core.assign(&mut request, None).await;
+            self.core.assign(&mut request, None).await;
             kept.push(request);
         }
-        core.admit(&mut kept);
+        self.core.admit(&mut kept);
         kept
     }
 
+    /// Passes a request that was not found on a page through the spider middlewares. Returns the reason if one refuses it, which is
+    /// counted and told.
+    fn pass_start(&self, request: &mut Request) -> std::result::Result<(), DropReason> {
+        let core = &self.core;
+        for placed in core.spider_chain.iter().rev() {
+            let reason = match placed.part.process_start(request, &core.cx) {
+                Ok(OnFollow::Keep) => continue,
+                Ok(OnFollow::Drop(reason)) => reason,
+                Err(error) => DropReason::failed("middleware_error").detail(error.to_string()),
+            };
+            core.refuse(request, placed.name, reason.clone());
+            return Err(reason);
+        }
+        Ok(())
+    }
+
     fn hosts(&self, queued: &HashMap<HostKey, u64>) -> Vec<HostReport> {
-        self.core.sender.hosts.reports(|host| HostSnapshot {
+        self.core.sender.hosts.reports(|host| self.snapshot(host, queued.get(host).copied().unwrap_or(0)))
+    }
+
+    fn snapshot(&self, host: &HostKey, queued: u64) -> HostSnapshot {
+        HostSnapshot {
             delay: self.scheduler.delay_of(host).unwrap_or_default(),
-            queued: queued.get(host).copied().unwrap_or(0),
+            queued,
             state: self.scheduler.slot_state(host),
-        })
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -609,10 +624,15 @@ impl Run {
             return Ok(());
         };
         let failed = match reason {
-            "host_page_limit" => drain(&self.core, host, None, |_| DropReason::skipped(reason)).await?,
+            "host_page_limit" | REMOVED => {
+                drain(&self.core, host, None, |_| DropReason::skipped(reason)).await?
+            }
             _ => drain(&self.core, host, None, |_| DropReason::failed(reason)).await?,
         };
-        self.failed_seeds.extend(failed);
+        // A start request of a host that was removed on purpose has not failed.
+        if reason != REMOVED {
+            self.failed_seeds.extend(failed);
+        }
         self.failed_seeds.truncate(MAX_FAILED_SEEDS);
         self.useful = self.core.cx.now();
         Ok(())

@@ -106,6 +106,16 @@ struct Segments {
     last: u64,
 }
 
+impl Segments {
+    /// The content of a segment, which may not be committed yet.
+    fn bytes(&self, segment: u64, store: &dyn Store) -> Result<Vec<u8>> {
+        match self.pending.get(&segment) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => store.get(&segment_key(segment))?.ok_or_else(damaged),
+        }
+    }
+}
+
 /// A commit that is to be written: all changes up to one moment.
 #[derive(Debug)]
 pub(crate) struct Commit {
@@ -403,6 +413,27 @@ impl State {
         self.segments.by_host.entry(host.clone()).or_default().insert((*first, id), segment);
     }
 
+    /// The next requests of a host, of which those on disk are read and stay there.
+    fn peek(&self, host: &HostKey, most: usize, store: &dyn Store) -> Result<Vec<Request>> {
+        let mut due: BTreeMap<QueuePosition, Row> =
+            self.queue.due_of(host).take(most).map(|(place, row)| (place, row.clone())).collect();
+        for segment in self.segments.by_host.get(host).into_iter().flat_map(BTreeMap::values) {
+            if due.len() >= most && due.last_key_value().is_none_or(|(last, _)| *last < segment.first) {
+                break;
+            }
+            for (place, row) in
+                segment.clone().load(&self.segments.bytes(segment.id, store)?, segment.count)?
+            {
+                due.insert(place, Row::stored(&row));
+            }
+            while due.len() > most {
+                due.pop_last();
+            }
+        }
+        let delayed = self.queue.delayed_of(host);
+        due.values().chain(delayed).take(most).map(|row| row.request(host)).collect()
+    }
+
     /// Loads requests from disk until the first one of a host is in memory.
     fn make_ready(&mut self, host: &HostKey, store: &dyn Store) -> Result<()> {
         while let Some(segments) = self.segments.by_host.get_mut(host) {
@@ -650,6 +681,18 @@ impl Frontier for DiskFrontier {
         }
         self.commit_if_due().await?;
         Ok(pushed)
+    }
+
+    async fn longest_queues(&self, most: usize) -> Result<Vec<(HostKey, u64)>> {
+        Ok(self.0.working()?.queue.longest(most))
+    }
+
+    async fn queued_of(&self, host: &HostKey) -> Result<u64> {
+        Ok(self.0.working()?.queue.queued_of(host))
+    }
+
+    async fn peek(&self, host: &HostKey, most: usize) -> Result<Vec<Request>> {
+        self.0.working()?.peek(host, most, &*self.0.store)
     }
 
     fn has_seen(&self, fingerprint: Fingerprint) -> bool {

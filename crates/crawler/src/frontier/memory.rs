@@ -128,6 +128,19 @@ impl Frontier for MemoryFrontier {
         Ok(pushed)
     }
 
+    async fn longest_queues(&self, most: usize) -> Result<Vec<(HostKey, u64)>> {
+        Ok(self.lock().queue.longest(most))
+    }
+
+    async fn queued_of(&self, host: &HostKey) -> Result<u64> {
+        Ok(self.lock().queue.queued_of(host))
+    }
+
+    async fn peek(&self, host: &HostKey, most: usize) -> Result<Vec<Request>> {
+        let state = self.lock();
+        Ok(state.queue.of_host(host).take(most).map(|packed| packed.unpack(host)).collect())
+    }
+
     fn has_seen(&self, fingerprint: Fingerprint) -> bool {
         self.lock().seen.contains(fingerprint)
     }

@@ -118,6 +118,11 @@ impl Host {
             .unwrap_or_else(|| HostId::try_from(ids).expect("memory ends before four billion hosts"));
         Self { id, due: 0, delayed: 0, spilled: 0, changed_in: 0 }
     }
+
+    /// Number of its requests, in memory or not.
+    fn queued(&self) -> u64 {
+        u64::from(self.due) + u64::from(self.delayed) + self.spilled
+    }
 }
 
 type Delayed<P> = BTreeMap<(HostId, Timestamp, u64), (QueuePosition, P)>;
@@ -305,11 +310,41 @@ impl<P> Queue<P> {
 
     /// The hosts with queued requests and their numbers, by name.
     pub(super) fn hosts(&self) -> Vec<(HostKey, u64)> {
-        let count = |entry: &Host| u64::from(entry.due) + u64::from(entry.delayed) + entry.spilled;
         let mut hosts: Vec<(HostKey, u64)> =
-            self.hosts.iter().map(|(host, entry)| (host.clone(), count(entry))).collect();
+            self.hosts.iter().map(|(host, entry)| (host.clone(), entry.queued())).collect();
         hosts.sort_unstable();
         hosts
+    }
+
+    /// The hosts with the longest queues, longest first. It looks at all hosts, but copies only the names that it returns.
+    pub(super) fn longest(&self, most: usize) -> Vec<(HostKey, u64)> {
+        let mut hosts: Vec<(Reverse<u64>, &HostKey)> =
+            self.hosts.iter().map(|(host, entry)| (Reverse(entry.queued()), host)).collect();
+        if most > 0 && most < hosts.len() {
+            hosts.select_nth_unstable(most - 1);
+        }
+        hosts.truncate(most);
+        hosts.sort_unstable();
+        hosts.into_iter().map(|(Reverse(queued), host)| (host.clone(), queued)).collect()
+    }
+
+    /// Number of queued requests of a host, including delayed ones.
+    pub(super) fn queued_of(&self, host: &HostKey) -> u64 {
+        self.hosts.get(host).map_or(0, Host::queued)
+    }
+
+    /// The due requests of a host that are in memory, with their places, in their order.
+    pub(super) fn due_of(&self, host: &HostKey) -> impl Iterator<Item = (QueuePosition, &P)> {
+        let id = self.hosts.get(host).map(|entry| entry.id).into_iter();
+        id.flat_map(|id| self.due.range((id, QueuePosition::FIRST)..=(id, QueuePosition::LAST)))
+            .map(|((_, place), request)| (*place, request))
+    }
+
+    /// The delayed requests of a host, by their time.
+    pub(super) fn delayed_of(&self, host: &HostKey) -> impl Iterator<Item = &P> {
+        let id = self.hosts.get(host).map(|entry| entry.id).into_iter();
+        id.flat_map(|id| self.delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX)))
+            .map(|(_, (_, request))| request)
     }
 }
 
@@ -380,12 +415,7 @@ impl<P> Queue<P> {
 
     /// The queued requests of a host in memory: due ones in their order, then delayed ones by their time.
     pub(super) fn of_host(&self, host: &HostKey) -> impl Iterator<Item = &P> {
-        let id = self.hosts.get(host).map(|entry| entry.id).into_iter();
-        let due =
-            id.clone().flat_map(|id| self.due.range((id, QueuePosition::FIRST)..=(id, QueuePosition::LAST)));
-        let delayed =
-            id.flat_map(|id| self.delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX)));
-        due.map(|(_, request)| request).chain(delayed.map(|(_, (_, request))| request))
+        self.due_of(host).map(|(_, request)| request).chain(self.delayed_of(host))
     }
 
     /// Forgets all queued requests of a host, in memory or not. Returns their number.
@@ -399,7 +429,7 @@ impl<P> Queue<P> {
         self.delayed.extract_if(delayed, |_, _| true).for_each(drop);
         self.spilled -= entry.spilled;
         self.free.push(id);
-        u64::from(entry.due) + u64::from(entry.delayed) + entry.spilled
+        entry.queued()
     }
 
     /// Calls `visit` with all requests in memory, queued and leased.

@@ -39,7 +39,7 @@ macro_rules! frontier_conformance {
             a_released_request_is_back_in_its_place again_takes_the_place_of_a_request_maybe_at_another_host
             again_of_a_known_request_is_refused_and_comes_back again_waits_until_it_is_due
             a_host_is_woken_when_its_first_work_is_due_earlier one_call_settles_many_leases_and_counts_all
-            a_lease_ends_once racing_pushes_accept_each_request_once racing_leases_hand_out_each_request_once
+            a_lease_ends_once looking_at_the_queue_changes_nothing racing_pushes_accept_each_request_once racing_leases_hand_out_each_request_once
         );
     };
     (@ $name:ident, $make:expr, $($promise:ident)+) => {
@@ -144,6 +144,38 @@ async fn drain<F: Frontier>(frontier: &F, name: &str, now: Timestamp) -> Vec<Str
         let Some(lease) = leased.leases.pop() else { return order };
         order.push(lease.request.url.path().to_owned());
         settle(frontier, name, lease.id, End::Done, Vec::new()).await;
+    }
+}
+
+/// What is seen of the queue is what leaves next, and looking leases nothing.
+pub async fn looking_at_the_queue_changes_nothing<F: Frontier>(make: &impl Fn(Order) -> F) {
+    for order in [Order::Bfs, Order::Dfs] {
+        let frontier = open(make, order).await;
+        for n in 0..9 {
+            push(&frontier, vec![request(&format!("http://a.example/{n}")).priority(n % 3)]).await;
+        }
+        push(&frontier, vec![at(request("http://a.example/later"), seconds(9))]).await;
+        push(&frontier, ["x", "y"].map(|path| request(&format!("http://b.example/{path}"))).to_vec()).await;
+        let (a, b, c) = (host("a.example"), host("b.example"), host("c.example"));
+        let queues = async |most| frontier.longest_queues(most).await.expect("longest queues");
+        assert_eq!(queues(9).await, [(a.clone(), 10), (b.clone(), 2)], "{order:?}");
+        assert_eq!(queues(1).await, [(a.clone(), 10)]);
+        assert_eq!(queues(0).await, []);
+        let peek = async |host: &HostKey, most| {
+            let next = frontier.peek(host, most).await.expect("peek");
+            next.iter().map(|request| request.url.path().to_owned()).collect::<Vec<_>>()
+        };
+        let (four, all) = (peek(&a, 4).await, peek(&a, 99).await);
+        assert_eq!((four.as_slice(), all.len()), (&all[..4], 10), "{order:?}");
+        assert!(peek(&a, 0).await.is_empty() && peek(&c, 4).await.is_empty());
+        let leased = one(&frontier, "a.example").await;
+        assert_eq!(leased.request.url.path(), all[0], "{order:?}");
+        assert_eq!(frontier.queued_of(&a).await.expect("queued of"), 9, "a leased request is not queued");
+        assert_eq!(frontier.queued_of(&c).await.expect("queued of"), 0);
+        settle(&frontier, "a.example", leased.id, End::Release, Vec::new()).await;
+        let mut left = drain(&frontier, "a.example", NOW).await;
+        left.push("/later".to_owned());
+        assert_eq!(left, all, "{order:?}");
     }
 }
 
