@@ -82,7 +82,14 @@ fn crates_depend_only_downwards() {
         ),
         (
             "huntsman-serve",
-            &["huntsman-crawler", "huntsman-detect", "huntsman-metrics", "huntsman-output", "huntsman-sweep"],
+            &[
+                "huntsman-crawler",
+                "huntsman-detect",
+                "huntsman-files",
+                "huntsman-metrics",
+                "huntsman-output",
+                "huntsman-sweep",
+            ],
         ),
         (
             "huntsman-output",

@@ -28,7 +28,6 @@
 //! # Ok(()) }
 //! ```
 
-mod access;
 mod api;
 mod metrics;
 mod order;
@@ -37,5 +36,5 @@ mod params;
 mod question;
 mod site;
 
-pub use access::{Access, AccessError};
+pub use crate::access::{Access, AccessError};
 pub use site::Service;

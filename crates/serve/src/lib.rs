@@ -3,7 +3,8 @@
 //! Routes are [`axum::Router`]s. [`serve`] adds what `axum::serve` leaves to the program: a limit on open connections with a fair share for
 //! each address, deadlines for heads, bodies and slow readers, and limits on the memory of all bodies ([`Limits`]). [`HostNames`] refuses
 //! requests for other host names, which protects a server on loopback from pages of the web. [`MetricsServer`] shows the numbers of a
-//! crawl to Prometheus. With the feature `checks`, the module `checks` has the service of `huntsman serve`: copyvio checks for people
+//! crawl to Prometheus. With the feature `control`, the module `control` lets people and programs look at a running crawl and steer it, on the
+//! guarded server of the module `local`. With the feature `checks`, the module `checks` has the service of `huntsman serve`: copyvio checks for people
 //! and programs.
 //!
 //! The crate has no TLS and no HTTP/2 (a proxy in front of it has both), and no accounts.
@@ -39,10 +40,16 @@
 // Files are written with `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod access;
 #[cfg(feature = "checks")]
 pub mod checks;
+#[cfg(feature = "control")]
+pub mod control;
+#[cfg(feature = "control")]
+pub mod local;
 mod metrics;
 mod server;
 
+pub use access::{Access, AccessError};
 pub use metrics::{BindError, CrawlNumbers, MetricsServer, Reach, stats_families};
 pub use server::{ActiveRequest, DRAIN_TIME, HostNames, Limits, Rejection, serve, serve_pages, serve_routes};

@@ -6,10 +6,10 @@ use http::Method;
 use http::header::CONTENT_TYPE;
 use huntsman_sweep::service::Refusal;
 
-use super::access::Access;
 use super::order::MOST_TEXT;
 use super::params::Params;
 use super::site::{Service, not_logged_in};
+use crate::access::Access;
 use crate::server::{ActiveRequest, Rejection};
 
 /// Maximum size of a body: two texts in the encoding that takes three bytes for each byte.

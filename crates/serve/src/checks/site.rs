@@ -16,12 +16,12 @@ use http::header::{
 use huntsman_sweep::service::{Checker, OrderResult, Refusal, Wikis};
 use maud::Markup;
 
-use super::access::Access;
 use super::api::{self, ApiResponse, Call, Format};
 use super::metrics::{Action, Telemetry};
 use super::params::Params;
 use super::question::{Question, QuestionError};
 use super::{order, pages};
+use crate::access::Access;
 use crate::metrics::stats_families;
 use crate::server::ActiveRequest;
 

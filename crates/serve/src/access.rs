@@ -65,12 +65,12 @@ impl Access {
     }
 
     /// The host names under which this server may be addressed.
-    pub(crate) fn names(&self) -> HostNames {
+    pub fn names(&self) -> HostNames {
         self.names
     }
 
     /// Whether a browser sends this request for a page of another site.
-    pub(crate) fn is_cross_origin(headers: &HeaderMap) -> bool {
+    pub fn is_cross_origin(headers: &HeaderMap) -> bool {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         if let Some(site) = headers.get("sec-fetch-site") {
             return !matches!(site.to_str(), Ok("same-origin" | "none"));
@@ -86,20 +86,23 @@ impl Access {
     }
 
     /// Whether requests need a token.
-    pub(crate) fn has_token(&self) -> bool {
+    pub fn has_token(&self) -> bool {
         self.token.is_some()
     }
 
     /// Whether the header has the token, or none is needed.
-    pub(crate) fn admits_header(&self, headers: &HeaderMap) -> bool {
-        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let given = given.and_then(|value| value.split_once(' '));
-        let bearer = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        self.admits(bearer.map(|(_, token)| token.trim()))
+    pub fn admits_header(&self, headers: &HeaderMap) -> bool {
+        self.admits(Self::bearer(headers))
+    }
+
+    /// The token in the header `Authorization: Bearer TOKEN`.
+    pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+        let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     }
 
     /// Whether `given` is the token, or none is needed.
-    pub(crate) fn admits(&self, given: Option<&str>) -> bool {
+    pub fn admits(&self, given: Option<&str>) -> bool {
         let Some(token) = &self.token else { return true };
         given.is_some_and(|given| is_same(token.as_bytes(), given.as_bytes()))
     }
@@ -107,7 +110,7 @@ impl Access {
 
 /// Compares in a time that does not depend on the contents: otherwise response times would tell how much of a guess
 /// is right.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
