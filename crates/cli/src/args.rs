@@ -13,6 +13,7 @@ use crate::dedup::DedupCommand;
 use crate::serve::ServeArgs;
 use crate::sweep::SweepArgs;
 
+use crate::command::control::ControlArgs;
 pub(crate) use crate::command::flags::{Flags, NetworkArgs, SettingsArgs, list, set};
 pub(crate) use crate::command::values::{listen_address, positive, positive_seconds, seconds, share, span};
 
@@ -82,6 +83,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: CacheCommand,
     },
+
+    /// Looks at a crawl that runs with --control, and steers it.
+    #[command(before_help = "Examples:\n  \
+        huntsman control example.org-crawl status\n  \
+        huntsman control example.org-crawl delay slow.example.org 5\n  \
+        huntsman control example.org-crawl open")]
+    Control(ControlArgs),
 
     /// Shows and changes the state of a crawl that is not running.
     #[command(before_help = "Examples:\n  \

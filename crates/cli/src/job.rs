@@ -12,6 +12,7 @@ use huntsman::{
 use url::Url;
 
 use crate::command::attended::{Attendance, Ended, Ready};
+use crate::command::control::ControlServer;
 use crate::command::stdout::StdoutLines;
 use crate::config::Config;
 use crate::declared::{self, Declared};
@@ -48,6 +49,8 @@ pub(crate) struct Job {
     pub(crate) sitemaps: bool,
     pub(crate) sink: Sink,
     pub(crate) metrics: Option<MetricsServer>,
+    /// The control, if the settings ask for it.
+    pub(crate) control: Option<ControlServer>,
     pub(crate) screen: Screen,
     pub(crate) log: LogCount,
     /// A URL for which the crawl explains at its end what the AvoidDup model predicts.
@@ -141,6 +144,7 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         sitemaps,
         sink,
         metrics,
+        control,
         screen,
         log,
         explain,
@@ -182,7 +186,7 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         builder = declared::with_media(builder, &config.settings)?;
         builder = declared::with_checks(builder, &config.settings)?;
     }
-    let attendance = Attendance::new(screen, log, metrics);
+    let attendance = Attendance::new(screen, log, metrics).with_control(control);
     builder = attendance.observe(builder);
     let directory = match sink {
         Sink::Directory(directory) => Some(directory),

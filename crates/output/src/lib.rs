@@ -76,6 +76,8 @@ pub const HTML_REPORT: &str = "report.html";
 pub const SWEEP: &str = "sweep.jsonl";
 /// The results of a sweep for people.
 pub const SWEEP_REPORT: &str = "sweep.html";
+/// Address and token of the control, while the crawl runs with one.
+pub const CONTROL: &str = "control.json";
 /// The directory for the state that later runs need.
 const STATE: &str = "state";
 /// The name of the status file in the state directory.
@@ -90,8 +92,8 @@ const ARTICLES: &str = "state/articles";
 /// Directories that a run creates, and that `--fresh` deletes.
 const OWN_FOLDERS: [&str; 3] = [JOB, PAIRS, ARTICLES];
 /// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
-const OWN_FILES: [&str; 9] =
-    [PAGES, DROPS, ITEMS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT];
+const OWN_FILES: [&str; 10] =
+    [PAGES, DROPS, ITEMS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT, CONTROL];
 
 /// Suffix of the temporary file with which a file is replaced; a kill may leave such a file behind.
 const UNFINISHED: &str = ".new";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 
+use crate::command::control::ControlArgs;
 use crate::command::flags::{Flags, NetworkArgs, SettingsArgs, set};
 use crate::command::settings::ListingArgs;
 use crate::command::values::listen_address;
@@ -28,6 +29,9 @@ pub(crate) enum Command {
 
     /// Runs a spider.
     Crawl(Box<CrawlArgs>),
+
+    /// Looks at a crawl that runs with --control, and steers it.
+    Control(ControlArgs),
 
     /// Fetches one page and prints the items and the requests that its callback gives.
     Parse(Box<ParseArgs>),
@@ -109,6 +113,10 @@ pub(crate) struct OutputArgs {
     /// Allows --metrics to listen on an address that other machines can reach.
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_public: bool,
+
+    /// Lets the command `control` look at the crawl and steer it while it runs (setting control).
+    #[arg(long)]
+    pub(crate) control: bool,
 }
 
 /// What a crawl tells while it runs.
@@ -126,6 +134,10 @@ pub(crate) struct LogArgs {
     /// text or json (setting log_format).
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,
+
+    /// Shows a dashboard on all of the terminal in place of the progress line: hosts, queue, errors, log.
+    #[arg(long, conflicts_with = "no_progress")]
+    pub(crate) tui: bool,
 
     /// Shows no progress line. There is none either if stderr is no terminal.
     #[arg(long)]
@@ -206,6 +218,7 @@ impl CrawlArgs {
         set(&mut flags, "log_level", self.log.log_level.as_deref());
         set(&mut flags, "log_file", self.log.log_file.as_deref());
         set(&mut flags, "log_format", self.log.log_format.as_deref());
+        set(&mut flags, "control", self.output.control.then_some(true));
         flags
     }
 }
@@ -221,6 +234,8 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
         format!("crawl {spider} -o items.jsonl"),
         format!("crawl {spider} -a NAME=VALUE -s download_delay=2 --out {spider}-crawl"),
     ];
+    let control =
+        [format!("control {spider}-crawl status"), format!("control {spider}-crawl delay slow.example 5")];
     let parse = [
         format!("parse https://example.org/ --spider {spider}"),
         "parse https://example.org/1 --callback Item".to_owned(),
@@ -233,6 +248,7 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
         .version(version)
         .mut_subcommand("list", of(example(&["list".to_owned()])))
         .mut_subcommand("crawl", of(example(&crawl)))
+        .mut_subcommand("control", of(example(&control)))
         .mut_subcommand("parse", of(example(&parse)))
         .mut_subcommand("settings", of(example(&settings)))
         .mut_subcommand("check", of(example(&[format!("check {spider}")])))

@@ -16,7 +16,7 @@ use crate::command::exit::{Exit, Failure, Outcome};
 use crate::command::progress::Screen;
 use crate::command::reachable::advice;
 use crate::command::render::{Style, escape, say};
-use crate::command::{Config, log_settings, logging, metrics};
+use crate::command::{Config, control, log_settings, logging, metrics};
 use crate::command_line::{CrawlArgs, OutputArgs};
 use crate::feeds::FeedFile;
 use crate::project::Project;
@@ -46,10 +46,15 @@ pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
         Some(address) => Some(metrics::bind(address, args.output.metrics_public).await?),
         None => None,
     };
+    let control = control::bind(&config.settings, plan.is_some()).await?;
     // Items on the terminal and a progress line would overwrite each other.
     let shares_terminal = feeds.iter().any(FeedFile::is_stdout) || (feeds.is_empty() && plan.is_none());
     let is_plain = args.log.no_progress || (shares_terminal && io::stdout().is_terminal());
-    let screen = if is_plain { Screen::plain() } else { Screen::with_progress() };
+    let screen = match (is_plain, args.log.tui) {
+        (true, _) => Screen::plain(),
+        (false, true) => Screen::with_dashboard(),
+        (false, false) => Screen::with_progress(),
+    };
     let log = logging::start(&config.settings, &screen)?;
     log_settings(&config);
     let directory = match plan {
@@ -59,7 +64,7 @@ pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
     if let Some(address) = server.as_ref().map(MetricsServer::address) {
         screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
-    let attendance = Attendance::new(screen, log, server);
+    let attendance = Attendance::new(screen, log, server).with_control(control);
     let built = chosen.crawl.build(Wiring {
         spider: chosen.name,
         layers: config.layers,

@@ -30,6 +30,7 @@ type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
 /// | --- | --- |
 /// | `list` | lists the spiders |
 /// | `crawl SPIDER [-a NAME=VALUE] [-s SETTING=VALUE] [-o FILE] [--out DIR]` | runs one |
+/// | `control DIR status\|pause\|resume\|stop\|...` | looks at a crawl that runs with `--control`, and steers it |
 /// | `parse URL [--spider SPIDER] [--callback LABEL]` | fetches one page and prints what its callback gives |
 /// | `settings [SPIDER]` | lists the settings and where they come from |
 /// | `check [SPIDER]` | checks spiders and settings without fetching anything |
@@ -142,6 +143,7 @@ impl Project {
                 Ok(Exit::Done)
             }
             Command::Crawl(args) => on_runtime(crawl::run(self, *args)),
+            Command::Control(args) => on_runtime(command::control::run(args)),
             Command::Parse(args) => on_runtime(parse::run(self, *args)),
             Command::Settings(args) => self.settings(&args),
             Command::Check(args) => self.check(&args),

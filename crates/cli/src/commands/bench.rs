@@ -193,6 +193,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<Ended> {
         sitemaps: false,
         sink,
         metrics: None,
+        control: None,
         screen,
         log,
         explain: None,

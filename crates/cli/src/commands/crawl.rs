@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::version::stores;
 use crate::args::Flags;
+use crate::command::control;
 use crate::command::log_settings;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
@@ -110,9 +111,14 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         Some(address) => Some(metrics::bind(address, args.output.metrics_public).await?),
         None => None,
     };
+    let control = control::bind(&config.settings, !to_stdout).await?;
     // If records and the progress line go to the same terminal, they would overwrite each other.
     let shares_terminal = to_stdout && io::stdout().is_terminal();
-    let screen = if shares_terminal { Screen::plain() } else { Screen::with_progress() };
+    let screen = match (shares_terminal, args.output.tui) {
+        (true, _) => Screen::plain(),
+        (false, true) => Screen::with_dashboard(),
+        (false, false) => Screen::with_progress(),
+    };
     let log = logging::start(&config.settings, &screen)?;
     if seeds.is_complete {
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
@@ -140,6 +146,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         sitemaps: args.reach.sitemaps,
         sink,
         metrics,
+        control,
         screen,
         log,
         explain: args.avoid_dup.explain,

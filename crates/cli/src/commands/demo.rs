@@ -99,6 +99,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         sitemaps: false,
         sink,
         metrics: None,
+        control: None,
         screen,
         log,
         explain: None,

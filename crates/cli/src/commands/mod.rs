@@ -26,7 +26,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::command::attended::Ended;
-use crate::command::on_runtime;
+use crate::command::{control, on_runtime};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::reachable::advice;
 
@@ -72,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Cache { what } => cache::run(what),
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
+        Command::Control(args) => on_runtime(control::run(args)),
         Command::Job { what } => job::run(what),
         Command::New(args) => new::project(&args),
         Command::Genspider(args) => new::spider(&args),

@@ -4,6 +4,7 @@ mod avoid_dup;
 mod cache;
 mod commands;
 mod common;
+mod control;
 mod copyvio;
 mod copyvio_candidates;
 mod crash;

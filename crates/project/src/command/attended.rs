@@ -13,9 +13,11 @@ use huntsman_crawler::{
 use huntsman_middleware::sinks::DropLog;
 use huntsman_middleware::{AvoidDup, Recording};
 use huntsman_output::{CANONICAL, LearntRules, OutputDir, RULES, Report, State};
+use huntsman_serve::control::{Monitor, RecentErrors, serve_crawl};
 use huntsman_serve::{CrawlNumbers, MetricsServer};
 use url::Url;
 
+use super::control::{ControlServer, REFRESH};
 use super::exit::{Exit, Failure, Outcome};
 use super::progress::{Progress, Rate, Screen};
 use super::render::{escape, warn};
@@ -30,6 +32,8 @@ pub struct Attendance {
     pub log: LogCount,
     /// Serves the numbers of the crawl while it runs.
     pub metrics: Option<MetricsServer>,
+    control: Option<ControlServer>,
+    errors: RecentErrors,
     hosts: ActiveHosts,
 }
 
@@ -72,12 +76,29 @@ impl Ready {
 impl Attendance {
     /// What a command has that shows its messages on this screen.
     pub fn new(screen: Screen, log: LogCount, metrics: Option<MetricsServer>) -> Self {
-        Self { screen, log, metrics, hosts: ActiveHosts::default() }
+        Self {
+            screen,
+            log,
+            metrics,
+            control: None,
+            errors: RecentErrors::default(),
+            hosts: ActiveHosts::default(),
+        }
     }
 
-    /// Adds to a crawl the counts of the log, and what the progress line needs. It has to be called before the crawl is built.
+    /// Serves the control of the crawl while it runs, if there is one ([`control::bind`](super::control::bind)).
+    pub fn with_control(mut self, control: Option<ControlServer>) -> Self {
+        self.control = control;
+        self
+    }
+
+    /// Adds to a crawl the counts of the log, and what the progress line and the control need. It has to be called before the crawl is built.
     pub fn observe<S: Spider>(&self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
         let builder = builder.log_count(self.log.clone());
+        let builder = match self.control.is_some() || self.screen.has_dashboard() {
+            true => builder.observer(self.errors.clone()),
+            false => builder,
+        };
         match self.screen.has_progress() {
             true => builder.observer(self.hosts.clone()),
             false => builder,
@@ -95,18 +116,28 @@ impl Attendance {
         let interrupted = Interrupted::default();
         // All these tasks end when the set is dropped.
         let mut tasks = self.tasks(&handle, &interrupted);
+        if let Some(control) = self.control.take() {
+            let monitor = Monitor::new(handle.clone(), self.errors.clone());
+            match control.publish(directory.as_ref().map(OutputDir::path)) {
+                Ok(server) => drop(tasks.spawn(serve_crawl(server, monitor))),
+                Err(message) => self.screen.line(&format!("{message}\n")),
+            }
+        }
         let started = Instant::now();
         let result = crawler.run().await;
         // A missing record of a drop is as bad as a missing page.
         let recorded = drops.map_or(Ok(()), |drops| drops.finish());
         let recorded = recorded.and_then(|()| recording.map_or(Ok(()), |recording| recording.finish()));
-        let closed = close(interrupted.get()).await;
+        // A stop through the control is a stop by hand as well: the same command goes on with the crawl.
+        let is_stopped = result.as_ref().is_ok_and(|report| report.finish_reason == "shutdown");
+        let interrupted = interrupted.get() || is_stopped;
+        let closed = close(interrupted).await;
         let result = result.and_then(|report| recorded.and(closed).map(|()| report));
         tasks.shutdown().await;
         self.screen.clear();
 
         let report = self.report(result, &handle, started, directory.is_none());
-        let mut ended = Ended { report, interrupted: interrupted.get(), directory };
+        let mut ended = Ended { report, interrupted, directory };
         if let Some(learnt) = learnt.as_deref().and_then(LearntRules::of) {
             ended.keep_rules(learnt);
         }
@@ -128,6 +159,10 @@ impl Attendance {
         }
         if let Some(metrics) = self.metrics.take() {
             tasks.spawn(serve_numbers(metrics, handle.clone(), self.log.clone()));
+        }
+        if self.screen.has_dashboard() {
+            let monitor = Monitor::new(handle.clone(), self.errors.clone());
+            tasks.spawn(show_dashboard(monitor, self.screen.clone()));
         }
         if self.screen.has_progress() {
             tasks.spawn(show_progress(handle.clone(), self.hosts.clone(), self.screen.clone()));
@@ -162,7 +197,7 @@ impl Attendance {
 pub struct Ended {
     /// How the crawl ended.
     pub report: Report,
-    /// Whether a signal stopped it.
+    /// Whether it was stopped by hand: by a signal, or through the control.
     pub interrupted: bool,
     /// The output directory.
     pub directory: Option<OutputDir>,
@@ -268,6 +303,19 @@ async fn end_in_time(handle: Handle, limit: Duration) {
     std::future::pending::<()>().await;
 }
 
+async fn show_dashboard(monitor: Monitor, screen: Screen) {
+    let draw = async {
+        loop {
+            screen.draw(&monitor.overview(MOST_SHOWN).await);
+            tokio::time::sleep(REFRESH).await;
+        }
+    };
+    tokio::select! {
+        () = monitor.sample() => {}
+        () = draw => {}
+    }
+}
+
 async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {
     let started = tokio::time::Instant::now();
     let mut rate = Rate::default();
@@ -291,6 +339,9 @@ async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {
 /// The hosts that got a request in the last seconds.
 #[derive(Clone, Debug, Default)]
 struct ActiveHosts(Arc<Mutex<HashMap<HostKey, Instant>>>);
+
+/// Most hosts, requests and errors that a dashboard shows.
+const MOST_SHOWN: usize = 40;
 
 /// How long a host counts as active after a request.
 const ACTIVE: Duration = Duration::from_secs(5);

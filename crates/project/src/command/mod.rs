@@ -5,6 +5,8 @@
 //! same way: [`start`] sets up the process, parses the arguments and turns the outcome into an exit code.
 
 pub mod attended;
+pub mod control;
+pub mod dashboard;
 pub mod directory;
 pub mod exit;
 pub mod flags;

@@ -1,14 +1,19 @@
 //! The progress line: on stderr, only when that is a terminal.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+
+use super::dashboard::{Dashboard, Terminal};
 
 /// The stderr stream, shared by the progress line and the log so that neither tears the other.
 #[derive(Clone, Debug)]
 pub struct Screen {
     bar: Option<ProgressBar>,
+    dashboard: Option<Arc<Mutex<Dashboard>>>,
 }
 
 /// The numbers that the progress line shows.
@@ -41,17 +46,41 @@ impl Screen {
         bar.set_style(
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );
-        Self { bar: Some(bar) }
+        Self { bar: Some(bar), dashboard: None }
+    }
+
+    /// A dashboard on all of stderr if that is a terminal that can show one; otherwise lines.
+    pub fn with_dashboard() -> Self {
+        if !Terminal::Stderr.is_capable() {
+            return Self::plain();
+        }
+        Self { bar: None, dashboard: Some(Arc::new(Mutex::new(Dashboard::on(Terminal::Stderr)))) }
     }
 
     /// The screen without a progress line.
     pub fn plain() -> Self {
-        Self { bar: None }
+        Self { bar: None, dashboard: None }
     }
 
     /// Whether there is a progress line to update.
     pub fn has_progress(&self) -> bool {
         self.bar.is_some()
+    }
+
+    /// Whether there is a dashboard to draw.
+    pub fn has_dashboard(&self) -> bool {
+        self.dashboard.is_some()
+    }
+
+    /// Draws an overview of the crawl on the dashboard.
+    pub fn draw(&self, overview: &Value) {
+        self.on_dashboard(|dashboard| dashboard.draw(overview));
+    }
+
+    fn on_dashboard(&self, work: impl FnOnce(&mut Dashboard)) {
+        if let Some(dashboard) = &self.dashboard {
+            work(&mut dashboard.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// Shows new numbers.
@@ -72,6 +101,9 @@ impl Screen {
 
     /// Prints a line (with its line feed) above the progress line.
     pub fn line(&self, line: &str) {
+        if self.dashboard.is_some() {
+            return self.on_dashboard(|dashboard| dashboard.line(line));
+        }
         let print = || {
             // If stderr is gone, the error cannot be reported anywhere.
             let _ = io::stderr().lock().write_all(line.as_bytes());
@@ -82,8 +114,9 @@ impl Screen {
         }
     }
 
-    /// Removes the progress line.
+    /// Removes the progress line or the dashboard.
     pub fn clear(&self) {
+        self.on_dashboard(Dashboard::close);
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -44,5 +44,6 @@ pub async fn watch(
     };
     signals.stop_on_signals(&handle, told).await;
     tokio::time::sleep(AT_ONCE).await;
+    screen.clear();
     std::process::exit(Exit::Interrupted as i32);
 }

@@ -236,6 +236,14 @@ pub(crate) struct OutputArgs {
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_public: bool,
 
+    /// Shows a dashboard on all of the terminal in place of the progress line: hosts, queue, errors, log.
+    #[arg(long)]
+    pub(crate) tui: bool,
+
+    /// Lets `huntsman control` look at the crawl and steer it while it runs (setting control).
+    #[arg(long)]
+    pub(crate) control: bool,
+
     /// Seed of all randomness [default: from the system, written to the report] (setting seed).
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -374,6 +382,7 @@ impl SiteArgs {
         set(&mut flags, "concurrent_requests", self.pace.concurrency);
         set(&mut flags, "requests_per_second", self.pace.requests_per_second);
         set(&mut flags, "seed", self.output.seed);
+        set(&mut flags, "control", self.output.control.then_some(true));
         set(&mut flags, "recording_file", self.output.record.as_deref());
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([
