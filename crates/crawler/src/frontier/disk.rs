@@ -106,13 +106,11 @@ struct Segments {
     last: u64,
 }
 
-impl Segments {
-    /// The content of a segment, which may not be committed yet.
-    fn bytes(&self, segment: u64, store: &dyn Store) -> Result<Vec<u8>> {
-        match self.pending.get(&segment) {
-            Some(bytes) => Ok(bytes.clone()),
-            None => store.get(&segment_key(segment))?.ok_or_else(damaged),
-        }
+/// The content of a segment, which may not be committed yet.
+fn segment_bytes(pending: &HashMap<u64, Vec<u8>>, segment: u64, store: &dyn Store) -> Result<Vec<u8>> {
+    match pending.get(&segment) {
+        Some(bytes) => Ok(bytes.clone()),
+        None => store.get(&segment_key(segment))?.ok_or_else(damaged),
     }
 }
 
@@ -421,9 +419,8 @@ impl State {
             if due.len() >= most && due.last_key_value().is_none_or(|(last, _)| *last < segment.first) {
                 break;
             }
-            for (place, row) in
-                segment.clone().load(&self.segments.bytes(segment.id, store)?, segment.count)?
-            {
+            let bytes = segment_bytes(&self.segments.pending, segment.id, store)?;
+            for (place, row) in segment.clone().load(&bytes, segment.count)? {
                 due.insert(place, Row::stored(&row));
             }
             while due.len() > most {
@@ -445,10 +442,7 @@ impl State {
                 break;
             }
             let mut segment = first.remove();
-            let bytes = match self.segments.pending.get(&segment.id) {
-                Some(bytes) => bytes.clone(),
-                None => store.get(&segment_key(segment.id))?.ok_or_else(damaged)?,
-            };
+            let bytes = segment_bytes(&self.segments.pending, segment.id, store)?;
             let until = segment.count.min(segment.next + LOAD as u32);
             let loaded = segment.load(&bytes, until)?;
             self.journal.push(Op::Loaded { id: segment.id, until });
