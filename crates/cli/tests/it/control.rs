@@ -100,7 +100,7 @@ fn without_a_terminal_watch_prints_one_picture_and_tui_only_the_log() {
     let site = site(&gate);
     let child = start_with(dir.path(), &site, &["--tui"]);
     let picture = control(dir.path(), &["watch"]).stdout;
-    for part in ["running", "1 pages", "2 queued", "127.0.0.1", "/1"] {
+    for part in ["running", "1 page ", "2 queued", "127.0.0.1", "/1"] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
     gate.open();

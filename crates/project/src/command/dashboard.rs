@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use huntsman_crawler::human_bytes;
 use serde_json::Value;
 
-use super::render::{Style, Table, count, duration, escape, shorten};
+use super::render::{Style, Table, count, counted, duration, escape, shorten};
 
 /// Number of lines of the log that are kept.
 const LOG_LINES: usize = 200;
@@ -162,18 +162,19 @@ pub(super) fn frame(
     };
     let elapsed = duration(status["elapsed_s"].as_f64().unwrap_or(0.0));
     let cut = |text: &str| shorten(text, width).into_owned();
+    let many = |name: &str, noun: &str| counted(status[name].as_u64().unwrap_or(0), noun);
     let numbers = format!(
-        "{} pages ({}/min) · {} items ({}/min) · {} queued · {} in flight",
-        number("pages"),
+        "{} ({}/min) · {} ({}/min) · {} queued · {} in flight",
+        many("pages", "page"),
         rate("pages_per_minute"),
-        number("items"),
+        many("items", "item"),
         rate("items_per_minute"),
         number("queued"),
         number("in_flight"),
     );
     let others = format!(
-        "{} hosts active, {} down · {} failed · {} skipped · {}",
-        number("hosts_active"),
+        "{} active, {} down · {} failed · {} skipped · {}",
+        many("hosts_active", "host"),
         number("hosts_down"),
         number("failed"),
         number("skipped"),
@@ -188,11 +189,12 @@ pub(super) fn frame(
         ("errors", room * 2 / 10, table(&overview["errors"], &["at", "url", "why"], &[])),
     ];
     for (name, room, table) in tables {
-        section(&mut lines, name, table, room, style, &cut);
+        section(&mut lines, name, &table, room, style, &cut);
     }
     let left = height.saturating_sub(lines.len());
-    let newest: Vec<String> = log.iter().rev().take(left.saturating_sub(1)).rev().cloned().collect();
-    section(&mut lines, "log", newest, left, style, &cut);
+    let newest: Vec<String> =
+        log.iter().rev().take(left.saturating_sub(1)).rev().map(|line| without_colours(line)).collect();
+    section(&mut lines, "log", &newest, left, style, &cut);
     lines.truncate(height);
     lines
 }
@@ -203,7 +205,7 @@ const HOSTS: [&str; 7] = ["host", "state", "queued", "in_flight", "delay_s", "re
 fn section(
     lines: &mut Vec<String>,
     title: &str,
-    content: Vec<String>,
+    content: &[String],
     room: usize,
     style: Style,
     cut: &impl Fn(&str) -> String,
@@ -230,6 +232,16 @@ fn table(entries: &Value, columns: &[&str], right: &[usize]) -> Vec<String> {
         }));
     }
     table.lines("").lines().map(str::to_owned).collect()
+}
+
+/// A line of the log without the sequences that colour it for a terminal of its own.
+fn without_colours(line: &str) -> String {
+    let mut pieces = line.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| {
+        let parameters = piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        text + parameters.strip_prefix('m').unwrap_or(piece)
+    })
 }
 
 /// A line of bars of eight heights.
@@ -262,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_frame_fits_any_terminal_and_shows_no_control_characters() {
-        let log: VecDeque<String> = (0..99).map(|n| format!("line {n}")).collect();
+        let log: VecDeque<String> = (0..99).map(|n| format!("\u{1b}[2m12:00\u{1b}[0m line {n}")).collect();
         for size in [(80, 24), (20, 10), (200, 60), (1, 1), (80, 3)] {
             let lines = frame(&overview(), &log, size, Style::none());
             assert!(lines.len() <= size.1, "{size:?}: {lines:#?}");

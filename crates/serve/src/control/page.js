@@ -31,7 +31,7 @@ function show(overview) {
     return [host.host, state, host.queued, host.in_flight, host.concurrency ?? "any", host.delay_s, host.requests,
       Math.round(host.latency_ms[1]), host.last_error, remove];
   }));
-  table("queue", overview.queue.map((next) => [next.url, next.depth, next.priority, next.not_before]));
+  table("queue", overview.queue.slice(0, 10).map((next) => [next.url, next.depth, next.priority, next.not_before]));
   table("errors", overview.errors.map((error) => [error.at.slice(11, 19), error.url, error.why]));
 }
 

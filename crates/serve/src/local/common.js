@@ -64,6 +64,8 @@ function table(id, rows) {
     return row;
   });
   body.replaceChildren(...made);
+  const heads = get(id).tHead.rows[0].cells;
+  if (made.length > 0) [...made[0].cells].forEach((cell, at) => (heads[at].className = cell.className));
 }
 
 function button(text, action) {
