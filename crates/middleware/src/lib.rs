@@ -39,6 +39,7 @@ mod defaults;
 mod depth;
 mod download_timeout;
 mod downloader_stats;
+mod fixture;
 mod http_auth;
 mod http_cache;
 mod http_compression;
@@ -57,6 +58,7 @@ mod origin;
 mod proxies;
 mod proxy_pool;
 mod quality;
+mod record_replay;
 mod recording;
 mod redirect;
 mod referer;
@@ -95,6 +97,7 @@ defaults::built_in! {
     http_proxy::{HttpProxy, HttpProxySettings};
     downloader_stats::{DownloaderStats};
     recording::{Recording, RecordingSettings};
+    record_replay::{RecordReplay, RecordReplaySettings};
     incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
     http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
     http_error::{HttpError, HttpErrorSettings};
@@ -111,6 +114,7 @@ pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources, CrawlSources};
 pub use declared::{DeclaredItem, DeclaredSpider};
 pub use defaults::Defaults;
+pub use fixture::{EXCHANGE_ENDING, Exchange, Expectation, ExpectedRequest, Fixture, Given, exchanges_in};
 pub use item_checks::{
     Fault, Faults, ItemCheckSettings, ItemChecks, OnInvalid, Schema, Validate, Validation,
 };

@@ -5,4 +5,5 @@ mod hostile_web;
 mod http_cache;
 mod incremental;
 mod noise;
+mod record_replay;
 mod recording;
