@@ -1,0 +1,3 @@
+//! Tests of the shell through its public interface.
+
+mod commands;
