@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 
 use crate::command::control::ControlArgs;
-use crate::command::flags::{Flags, NetworkArgs, SettingsArgs, set};
+use crate::command::flags::{FixtureArgs, Flags, NetworkArgs, SettingsArgs, set};
 use crate::command::settings::ListingArgs;
+use crate::command::shell::ShellArgs;
 use crate::command::values::listen_address;
 
 /// Crawls with the spiders of this program.
@@ -36,10 +37,13 @@ pub(crate) enum Command {
     /// Fetches one page and prints the items and the requests that its callback gives.
     Parse(Box<ParseArgs>),
 
+    /// Tries selectors on a page, with the settings of a spider: a command a line, or those of -c.
+    Shell(Box<ShellCommandArgs>),
+
     /// Lists the settings of a spider's crawl: values, where they come from, what they do.
     Settings(Box<SettingsCommandArgs>),
 
-    /// Checks spiders and settings without fetching anything.
+    /// Checks spiders, settings and fixtures without fetching anything.
     Check(Box<CheckArgs>),
 
     /// Prints the version.
@@ -59,6 +63,9 @@ pub(crate) struct CrawlArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) fixtures: FixtureArgs,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -167,9 +174,46 @@ pub(crate) struct ParseArgs {
     #[arg(short = 'a', long = "argument", value_name = "NAME=VALUE")]
     pub(crate) arguments: Vec<String>,
 
+    /// Also fetches the requests that the callback gives, and theirs, this many links deep.
+    #[arg(short = 'd', long, value_name = "LINKS", default_value_t = 0)]
+    pub(crate) depth: u16,
+
+    /// Number of pages at which --depth ends.
+    #[arg(long, value_name = "N", default_value_t = 50, requires = "depth")]
+    pub(crate) max_pages: u64,
+
+    /// Passes the items through the pipelines of the spider, and prints what comes out of them. Pipelines write their files.
+    #[arg(long)]
+    pub(crate) pipelines: bool,
+
     /// Prints each item and each request as an object of JSON, one a line.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+}
+
+/// Flags of `shell`.
+#[derive(Debug, Args)]
+pub(crate) struct ShellCommandArgs {
+    #[command(flatten)]
+    pub(crate) shell: ShellArgs,
+
+    /// The spider [default: the one that has the host among its allowed domains, or the only one].
+    #[arg(long, value_name = "SPIDER")]
+    pub(crate) spider: Option<String>,
+
+    /// Argument of the spider (repeatable).
+    #[arg(short = 'a', long = "argument", value_name = "NAME=VALUE")]
+    pub(crate) arguments: Vec<String>,
+
+    /// Folder of the fixtures; those of a spider are in a folder of its name.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "fixtures")]
+    pub(crate) fixtures: PathBuf,
 
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
@@ -207,6 +251,14 @@ pub(crate) struct CheckArgs {
     #[arg(short = 'a', long = "argument", value_name = "NAME=VALUE", requires = "spider")]
     pub(crate) arguments: Vec<String>,
 
+    /// Folder of the fixtures; those of a spider are in a folder of its name.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "fixtures")]
+    pub(crate) fixtures: PathBuf,
+
+    /// Writes what the callbacks give now as what is expected of the fixtures. Read the changes before you commit them.
+    #[arg(long)]
+    pub(crate) accept: bool,
+
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 }
@@ -215,6 +267,7 @@ impl CrawlArgs {
     /// The settings that these flags stand for.
     pub(crate) fn settings(&self) -> Flags {
         let mut flags = self.network.settings();
+        flags.extend(self.fixtures.settings());
         set(&mut flags, "log_level", self.log.log_level.as_deref());
         set(&mut flags, "log_file", self.log.log_file.as_deref());
         set(&mut flags, "log_format", self.log.log_format.as_deref());
@@ -238,8 +291,13 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
         [format!("control {spider}-crawl status"), format!("control {spider}-crawl delay slow.example 5")];
     let parse = [
         format!("parse https://example.org/ --spider {spider}"),
-        "parse https://example.org/1 --callback Item".to_owned(),
+        "parse https://example.org/1 --callback Item --depth 1 --pipelines".to_owned(),
     ];
+    let shell = [
+        "shell https://example.org/".to_owned(),
+        "shell https://example.org/ -c 'css title::text'".to_owned(),
+    ];
+    let check = [format!("check {spider}"), "check --accept".to_owned()];
     let settings = [format!("settings {spider} --get download_delay --explain")];
     let of = |text: String| move |command: clap::Command| command.before_help(text);
     CommandLine::command()
@@ -250,8 +308,9 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
         .mut_subcommand("crawl", of(example(&crawl)))
         .mut_subcommand("control", of(example(&control)))
         .mut_subcommand("parse", of(example(&parse)))
+        .mut_subcommand("shell", of(example(&shell)))
         .mut_subcommand("settings", of(example(&settings)))
-        .mut_subcommand("check", of(example(&[format!("check {spider}")])))
+        .mut_subcommand("check", of(example(&check)))
         .mut_subcommand("version", of(example(&["version".to_owned()])))
 }
 

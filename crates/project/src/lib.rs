@@ -1,4 +1,4 @@
-//! A program made of spiders: [`Project`] gives it the commands `list`, `crawl`, `parse`, `settings`, `check` and `version`, and all that a crawl by
+//! A program made of spiders: [`Project`] gives it the commands `list`, `crawl`, `parse`, `shell`, `settings`, `check` and `version`, and all that a crawl by
 //! hand or by a timer needs: a settings file, variables of the environment, a log, gentle stops, progress, jobs that go on, metrics,
 //! reports and exit codes.
 //!
@@ -46,8 +46,10 @@ mod arguments;
 mod command_line;
 mod crawl;
 mod feeds;
+mod fixtures;
 mod parse;
 mod project;
+mod shell;
 mod typed;
 
 pub mod command;

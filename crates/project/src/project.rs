@@ -18,8 +18,9 @@ use crate::command::render::escape;
 use crate::command::settings::listing;
 use crate::command::{self, Config, on_runtime, panics};
 use crate::command_line::{CheckArgs, Command, CommandLine, SettingsCommandArgs, command_line};
+use crate::parse::Sample;
 use crate::typed::{AnyCrawl, Typed};
-use crate::{crawl, parse};
+use crate::{crawl, fixtures, parse, shell};
 
 /// Makes the crawl of a spider from its arguments.
 type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
@@ -31,9 +32,10 @@ type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
 /// | `list` | lists the spiders |
 /// | `crawl SPIDER [-a NAME=VALUE] [-s SETTING=VALUE] [-o FILE] [--out DIR]` | runs one |
 /// | `control DIR status\|pause\|resume\|stop\|...` | looks at a crawl that runs with `--control`, and steers it |
-/// | `parse URL [--spider SPIDER] [--callback LABEL]` | fetches one page and prints what its callback gives |
+/// | `parse URL [--spider SPIDER] [--callback LABEL] [--depth LINKS] [--pipelines]` | fetches one page and prints what its callback gives |
+/// | `shell [URL] [-c COMMAND]` | tries selectors on a page, with the settings of a spider |
 /// | `settings [SPIDER]` | lists the settings and where they come from |
-/// | `check [SPIDER]` | checks spiders and settings without fetching anything |
+/// | `check [SPIDER] [--accept]` | checks spiders, settings and fixtures without fetching anything |
 /// | `version` | prints the version |
 ///
 /// A setting has the value of the last of these that sets it: the profile, the spider and the program, the settings file
@@ -145,6 +147,7 @@ impl Project {
             Command::Crawl(args) => on_runtime(crawl::run(self, *args)),
             Command::Control(args) => on_runtime(command::control::run(args)),
             Command::Parse(args) => on_runtime(parse::run(self, *args)),
+            Command::Shell(args) => on_runtime(shell::run(self, *args)),
             Command::Settings(args) => self.settings(&args),
             Command::Check(args) => self.check(&args),
             Command::Version => {
@@ -199,7 +202,11 @@ impl Project {
                 }
             }
         }
-        Ok(exit)
+        match fixtures::check(self, args)? {
+            Exit::Done => Ok(exit),
+            failed if exit == Exit::Done => Ok(failed),
+            _ => Ok(exit),
+        }
     }
 
     /// The names of the spiders, in the order in which they were added.
@@ -305,8 +312,8 @@ impl Chosen<'_> {
 
     /// The crawl, built without running it: no file of items is opened.
     fn dry(self, layers: Layers, arguments: &Arguments) -> Outcome<huntsman_crawler::Crawler> {
-        let nothing = huntsman_crawler::Request::parse("https://example.org/")?;
-        let (crawler, _) = self.crawl.one_page(nothing, layers, arguments)?;
+        let nothing = Sample::of(huntsman_crawler::Request::parse("https://example.org/")?);
+        let (crawler, _) = self.crawl.sample(nothing, layers, arguments)?;
         Ok(crawler)
     }
 }

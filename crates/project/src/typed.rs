@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use huntsman_crawler::{Crawler, CrawlerBuilder, Layers, Request, Result, Settings, SettingsTable, Spider};
+use huntsman_crawler::{
+    Context, CrawlClient, Crawler, CrawlerBuilder, Layers, OnDemand, Output, Page, Result, Settings,
+    SettingsTable, Spider,
+};
 use huntsman_middleware::sinks::{DropLog, FeedStart};
-use huntsman_middleware::{ItemCheckSettings, ItemChecks};
+use huntsman_middleware::{Expectation, Fixture, Given, ItemCheckSettings, ItemChecks};
 use huntsman_output::{ITEMS, OutputDir};
 use serde::Serialize;
 
@@ -13,7 +16,10 @@ use crate::command::attended::Attendance;
 use crate::command::exit::Outcome;
 use crate::command::stdout::StdoutLines;
 use crate::feeds::FeedFile;
-use crate::parse::{OnePage, Parsed};
+use crate::parse::{Parsed, Passed, Sample, SampleSpider};
+
+/// What the callback of a spider gives for a page.
+pub(crate) type Callback = Box<dyn Fn(&Page) -> Result<Expectation>>;
 
 /// A crawl of a spider, before its settings are known.
 pub(crate) trait AnyCrawl {
@@ -29,13 +35,19 @@ pub(crate) trait AnyCrawl {
     /// The crawl with its settings and everything that the command adds.
     fn build(self: Box<Self>, wiring: Wiring<'_>) -> Outcome<(Crawler, Option<DropLog>)>;
 
-    /// A crawl of one page, which keeps what its callback gives.
-    fn one_page(
+    /// A crawl of one page, or of a few, which keeps what callbacks give.
+    fn sample(
         self: Box<Self>,
-        request: Request,
+        sample: Sample,
         layers: Layers,
         arguments: &Arguments,
-    ) -> Result<(Crawler, Arc<Mutex<Option<Parsed>>>)>;
+    ) -> Result<(Crawler, Arc<Mutex<Parsed>>)>;
+
+    /// What the callback of the spider gives for a stored page.
+    fn parse(&self, fixture: &Fixture) -> Result<Expectation>;
+
+    /// A client with everything that the crawl has, and the callback of its spider.
+    fn client(self: Box<Self>, layers: Layers, arguments: &Arguments) -> Result<(CrawlClient, Callback)>;
 }
 
 /// What a command adds to a crawl.
@@ -109,16 +121,47 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
         Ok((builder.build()?, drops))
     }
 
-    fn one_page(
+    fn sample(
         self: Box<Self>,
-        request: Request,
+        sample: Sample,
         layers: Layers,
         arguments: &Arguments,
-    ) -> Result<(Crawler, Arc<Mutex<Option<Parsed>>>)> {
-        let parsed = Arc::new(Mutex::new(None));
+    ) -> Result<(Crawler, Arc<Mutex<Parsed>>)> {
+        let parsed: Arc<Mutex<Parsed>> = Arc::default();
         let keep = Arc::clone(&parsed);
         let builder = with_arguments(self.0, layers, arguments);
-        let builder = builder.map_spider(|spider| OnePage::new(spider, request, keep));
-        Ok((builder.build()?, parsed))
+        let crawler = match sample.pipelines {
+            true => {
+                let passed = Passed(Arc::clone(&parsed));
+                builder
+                    .wrap_spider(|spider| SampleSpider::new(spider, sample, keep))
+                    .pipeline(passed)
+                    .build()?
+            }
+            false => builder.map_spider(|spider| SampleSpider::new(spider, sample, keep)).build()?,
+        };
+        Ok((crawler, parsed))
+    }
+
+    fn parse(&self, fixture: &Fixture) -> Result<Expectation> {
+        fixture.parse(self.0.spider()).to_expectation()
+    }
+
+    fn client(self: Box<Self>, layers: Layers, arguments: &Arguments) -> Result<(CrawlClient, Callback)> {
+        let mut kept = None;
+        let builder = with_arguments(self.0, layers, arguments).map_spider(|spider| {
+            kept = Some(spider);
+            OnDemand::new()
+        });
+        let client = CrawlClient::start(builder)?;
+        let settings = client.handle().context().settings().clone();
+        let callback = move |page: &Page| {
+            let mut out = Output::new(Context::detached(settings.clone()));
+            let spider = kept.as_ref().expect("the builder had a spider");
+            let error = spider.parse(page, &mut out).err();
+            let (items, requests) = out.into_parts();
+            Given { items, requests, error }.to_expectation()
+        };
+        Ok((client, Box::new(callback)))
     }
 }

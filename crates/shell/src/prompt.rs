@@ -63,6 +63,14 @@ impl Prompt {
         Ok(Ok(()))
     }
 
+    /// Prints a reply as the shell does.
+    ///
+    /// # Errors
+    /// Stdout cannot be written.
+    pub fn show(&self, reply: &Reply, shell: &Shell) -> io::Result<()> {
+        print(&reply.lines(shell.limit()))
+    }
+
     /// Reads lines from stdin: with editing, history and completion if a person is there, and else one after the other. Complaints of a pipe do
     /// not end it; the first one is returned. A person has seen them.
     ///
@@ -127,7 +135,7 @@ async fn answer(shell: &mut Shell, line: &str) -> io::Result<Answered> {
     match shell.run(line).await {
         Ok(Reply::End) => Ok(Answered::End),
         Ok(reply) => {
-            print(&reply.lines(shell.limit()))?;
+            Prompt::new().show(&reply, shell)?;
             Ok(Answered::Well)
         }
         Err(complaint) => {

@@ -30,6 +30,9 @@ type TellSettings = Box<dyn Fn(Option<&str>) -> Result<String>>;
 /// Says what the callback of a spider gives for a page.
 type CallSpider = Box<dyn Fn(&Page) -> Result<Expectation>>;
 
+/// Says what to do about a reason why a page was not fetched.
+type Advise = fn(&str, &Url) -> String;
+
 /// What the shell stands in: the crawl that fetches its pages, and what the program around it knows.
 pub struct Surroundings {
     client: CrawlClient,
@@ -37,6 +40,7 @@ pub struct Surroundings {
     settings: Option<TellSettings>,
     names_of_settings: Vec<String>,
     spider: Option<CallSpider>,
+    advise: Advise,
 }
 
 impl Surroundings {
@@ -44,7 +48,8 @@ impl Surroundings {
     /// (`httperror_allow_all`, `download_binary`). Fixtures go to the folder `fixtures`.
     pub fn new(client: CrawlClient) -> Self {
         let fixtures = PathBuf::from("fixtures");
-        Self { client, fixtures, settings: None, names_of_settings: Vec::new(), spider: None }
+        let advise = |_: &str, _: &Url| String::new();
+        Self { client, fixtures, settings: None, names_of_settings: Vec::new(), spider: None, advise }
     }
 
     /// Saves fixtures in this folder, which is made when it is needed.
@@ -61,6 +66,12 @@ impl Surroundings {
     ) -> Self {
         self.names_of_settings = names;
         self.settings = Some(Box::new(tell));
+        self
+    }
+
+    /// Adds advice to the message about a page that was not fetched, by the reason and the URL.
+    pub fn advice(mut self, advise: fn(&str, &Url) -> String) -> Self {
+        self.advise = advise;
         self
     }
 
@@ -204,7 +215,12 @@ impl Shell {
     async fn fetch(&mut self, request: Request) -> Result<Reply, Complaint> {
         // The person at the shell chose the address; it need not be among the domains of a spider.
         let request = request.with_meta(meta::ALLOW_OFFSITE, true);
-        let page = self.surroundings.client.fetch_page(request).await.map_err(Complaint::of)?;
+        let url = request.url.clone();
+        let fetched = self.surroundings.client.fetch_page(request).await;
+        let page = fetched.map_err(|error| {
+            let reason = error.dropped().map_or(String::new(), |dropped| dropped.why());
+            Complaint::of(format!("{error}{}", (self.surroundings.advise)(&reason, &url)))
+        })?;
         Ok(self.show(page))
     }
 

@@ -150,6 +150,12 @@ impl<S: Spider> CrawlerBuilder<S> {
         }
     }
 
+    /// Like [`map_spider`](Self::map_spider), for a spider with the same items: the pipelines stay.
+    pub fn wrap_spider<T: Spider<Item = S::Item>>(mut self, make: impl FnOnce(S) -> T) -> CrawlerBuilder<T> {
+        let pipelines = std::mem::take(&mut self.pipelines);
+        CrawlerBuilder { pipelines, ..self.map_spider(make) }
+    }
+
     /// The spider.
     pub fn spider(&self) -> &S {
         &self.spider

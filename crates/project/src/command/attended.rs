@@ -219,9 +219,15 @@ impl Ended {
         if failed.len() > 5 {
             warn(&format!("{} more start URLs could not be fetched; see report.json", failed.len() - 5));
         }
+        let missing =
+            self.report.stats.get("replay/missing").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        if missing > 0 {
+            warn(&format!("{missing} requests were not in the recording that was replayed"));
+        }
         if self.interrupted {
             Exit::Interrupted
         } else if self.report.error.is_some()
+            || missing > 0
             || !failed.is_empty()
             || self.report.failure.is_some()
             || self.report.finish_reason == "start_error"

@@ -59,6 +59,21 @@ pub struct NetworkArgs {
     pub timeout: Option<f64>,
 }
 
+/// Where exchanges of a crawl are kept as files, or come from.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Fixtures")]
+pub struct FixtureArgs {
+    /// Stores every exchange in this folder: a readable file for request and response, and one for the body. Cookies, credentials and fields of
+    /// forms with passwords are left out (setting record_dir).
+    #[arg(long = "record", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "replay")]
+    pub record: Option<String>,
+
+    /// Answers every request from such a folder, without a network. A request that was not recorded fails, and the command exits with 1 (setting
+    /// replay_dir).
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub replay: Option<String>,
+}
+
 /// Settings given by flags: name and value.
 pub type Flags = Vec<(&'static str, Value)>;
 
@@ -72,6 +87,24 @@ pub fn list(flags: &mut Flags, name: &'static str, values: &[String]) {
     if !values.is_empty() {
         flags.push((name, json!(values)));
     }
+}
+
+impl FixtureArgs {
+    /// The settings that these flags stand for.
+    pub fn settings(&self) -> Flags {
+        let mut flags = Flags::new();
+        set(&mut flags, "record_dir", self.record.as_deref());
+        if let Some(folder) = &self.replay {
+            flags.extend(replay(folder));
+        }
+        flags
+    }
+}
+
+/// The settings of a crawl that is replayed from a folder of exchanges: nothing is waited for that only a network could bring, and no name is
+/// resolved.
+pub fn replay(folder: &str) -> Flags {
+    vec![("replay_dir", json!(folder)), ("robots_retry_delays", json!([])), ("slot_by", json!("host"))]
 }
 
 impl NetworkArgs {

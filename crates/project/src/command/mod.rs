@@ -18,6 +18,7 @@ pub mod progress;
 pub mod reachable;
 pub mod render;
 pub mod settings;
+pub mod shell;
 pub mod signals;
 pub mod stdout;
 pub mod values;
