@@ -53,7 +53,10 @@ fn kind(tried: &Tried) -> String {
 
 /// Whether it is a number that counts; with a leading zero it is a code.
 fn is_whole(value: &str) -> bool {
-    (value == "0" || !value.starts_with('0')) && value.len() < 19 && value.chars().all(|c| c.is_ascii_digit()) && !value.is_empty()
+    (value == "0" || !value.starts_with('0'))
+        && value.len() < 19
+        && value.chars().all(|c| c.is_ascii_digit())
+        && !value.is_empty()
 }
 
 fn is_number(value: &str) -> bool {
@@ -92,7 +95,8 @@ fn guessed(tried: &Tried) -> String {
         Language::Json => &tried.query,
     };
     // What stands in brackets says which element it is, if anything does: `meta[name=author]`, `//p[@class='price']`.
-    let last = query.trim_end().rsplit([' ', '>', '/', '+', '~']).find(|part| !part.is_empty()).unwrap_or(query);
+    let last =
+        query.trim_end().rsplit([' ', '>', '/', '+', '~']).find(|part| !part.is_empty()).unwrap_or(query);
     let words = last.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
     let skipped = ["class", "id", "name", "property", "text", "has-class", "contains"];
     let words: Vec<&str> = words.filter(|word| word.chars().any(|c| c.is_ascii_alphabetic())).collect();
@@ -156,8 +160,12 @@ mod tests {
 
     #[test]
     fn names_and_numbers_of_values_follow_from_what_was_found() {
-        let price = Tried { re: Some(r"£([\d.]+)".to_owned()), ..tried(Language::Css, "p.price_color::text", &["51.77"]) };
-        let next = Tried { are_urls: true, ..tried(Language::Css, "li.next a.NextPage::attr(href)", &["/2"]) };
+        let price = Tried {
+            re: Some(r"£([\d.]+)".to_owned()),
+            ..tried(Language::Css, "p.price_color::text", &["51.77"])
+        };
+        let next =
+            Tried { are_urls: true, ..tried(Language::Css, "li.next a.NextPage::attr(href)", &["/2"]) };
         let text = item(
             "Book",
             &[
@@ -203,7 +211,8 @@ struct Book {
 
     #[test]
     fn nothing_of_a_page_ends_a_comment_or_a_literal() {
-        let hostile = tried(Language::Css, "a[title='\"#']", &["x\n}\nfn main() {\u{2028}std::process::exit(1)}"]);
+        let hostile =
+            tried(Language::Css, "a[title='\"#']", &["x\n}\nfn main() {\u{2028}std::process::exit(1)}"]);
         let text = item("Page", &[hostile]);
         assert!(text.lines().all(|line| !line.trim_start().starts_with("fn")), "{text}");
         assert!(text.contains("r##\"a[title='\"#']\"##") && !text.contains('\u{2028}'), "{text}");

@@ -106,7 +106,7 @@ impl Prompt {
             match editor.readline(prompt) {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => {
-                    let shown = redacted(&line).into_owned();
+                    let shown = remembered(&line);
                     if let Some(path) = &self.history {
                         // A shell without a history is still a shell.
                         let _ = add_line(path, &shown);
@@ -167,6 +167,14 @@ fn other(error: ReadlineError) -> io::Error {
     }
 }
 
+/// A line as it is kept: an address without user and password. An `@` elsewhere is part of a query.
+fn remembered(line: &str) -> String {
+    match line.trim_start().strip_prefix("fetch ") {
+        Some(address) => format!("fetch {}", redacted(address.trim())),
+        None => line.to_owned(),
+    }
+}
+
 /// The last lines of the history.
 fn kept_lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -207,6 +215,12 @@ impl Completer for Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_not_remembered_and_a_query_is() {
+        assert_eq!(remembered("fetch http://ann:hunter2@h/a"), "fetch http://***@h/a");
+        assert_eq!(remembered("xpath //a/@href"), "xpath //a/@href");
+    }
 
     #[test]
     fn the_history_is_private_and_keeps_the_last_lines() {

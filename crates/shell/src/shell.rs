@@ -124,7 +124,8 @@ impl Reply {
 }
 
 fn numbered(values: &[String], limit: usize) -> String {
-    let shown = values.iter().take(limit).enumerate().map(|(at, value)| format!("{at:>4}  {}", in_line(value)));
+    let shown =
+        values.iter().take(limit).enumerate().map(|(at, value)| format!("{at:>4}  {}", in_line(value)));
     let mut lines: Vec<String> = shown.collect();
     if values.len() > limit {
         lines.push(format!("      {} more; `limit {}` shows them", values.len() - limit, values.len()));
@@ -294,7 +295,8 @@ impl Shell {
 
     /// The links of the page with their anchors.
     fn all_links(page: &Page) -> Vec<(Url, String)> {
-        let links = page.anchors().filter_map(|link| Some((page.join(link.href)?, link.text.replace('\n', " "))));
+        let links =
+            page.anchors().filter_map(|link| Some((page.join(link.href)?, link.text.replace('\n', " "))));
         links.collect()
     }
 
@@ -374,7 +376,8 @@ impl Shell {
             return Err(Complaint::usage("this shell knows no settings"));
         };
         let told = tell(Some(name).filter(|name| !name.is_empty()));
-        told.map(|text| Reply::Text(text.trim_end().to_owned())).map_err(|error| Complaint::usage(error.to_string()))
+        told.map(|text| Reply::Text(text.trim_end().to_owned()))
+            .map_err(|error| Complaint::usage(error.to_string()))
     }
 
     fn view(&self) -> Result<Reply, Complaint> {
@@ -440,7 +443,8 @@ impl Shell {
 
     fn derive(&self, name: &str) -> Result<Reply, Complaint> {
         let is_name = |name: &str| {
-            name.starts_with(|c: char| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_alphanumeric())
+            name.starts_with(|c: char| c.is_ascii_uppercase())
+                && name.chars().all(|c| c.is_ascii_alphanumeric())
         };
         let name = match name {
             "" => "PageItem",
@@ -460,10 +464,13 @@ impl Shell {
 
     fn forget(&mut self, name: &str) -> Result<Reply, Complaint> {
         let before = self.tried.len();
-        let is_meant = |tried: &Tried| name.is_empty() || tried.name.as_deref() == Some(name) || tried.query == name;
+        let is_meant =
+            |tried: &Tried| name.is_empty() || tried.name.as_deref() == Some(name) || tried.query == name;
         self.tried.retain(|tried| !is_meant(tried));
         match before - self.tried.len() {
-            0 => Err(Complaint::usage(format!("{}: no field has this name, and no query is it", escape(name)))),
+            0 => {
+                Err(Complaint::usage(format!("{}: no field has this name, and no query is it", escape(name))))
+            }
             forgotten => Ok(Reply::Text(format!("{forgotten} left out of derive"))),
         }
     }
@@ -504,7 +511,9 @@ fn summary(page: &Page) -> String {
 
 fn headers(page: &Page) -> String {
     let response = page.response();
-    let line = |(name, value): (&dyn fmt::Display, &[u8])| format!("{name}: {}", escape(&String::from_utf8_lossy(value)));
+    let line = |(name, value): (&dyn fmt::Display, &[u8])| {
+        format!("{name}: {}", escape(&String::from_utf8_lossy(value)))
+    };
     let mut lines = vec![format!("{} {}", response.protocol(), response.status)];
     lines.extend(response.headers.iter().map(|(name, value)| line((name, value.as_bytes()))));
     lines.join("\n")

@@ -121,13 +121,19 @@ mod tests {
         assert!(copy.contains("<base href=\"http://h.example/a/b?c=1&amp;d=%222\"><!-- <head>"), "{copy}");
         assert!(copy.contains("script-src 'none'"));
         let copy = for_browser(&page("<base href=/other/><p>x"));
-        assert!(copy.starts_with("<meta charset") && copy.contains("<base href=\"http://h.example/other/\">"), "{copy}");
+        assert!(
+            copy.starts_with("<meta charset") && copy.contains("<base href=\"http://h.example/other/\">"),
+            "{copy}"
+        );
     }
 
     #[test]
     fn a_copy_is_private_and_no_copy_overwrites_another() {
         let mut binary = page("\0\u{1}");
-        binary = Page::new(binary.request().clone(), Response::new(binary.url().clone(), http_ok(), vec![0, 159, 1]));
+        binary = Page::new(
+            binary.request().clone(),
+            Response::new(binary.url().clone(), http_ok(), vec![0, 159, 1]),
+        );
         let (one, two) = (view(&binary).unwrap(), view(&binary).unwrap());
         assert!(one.path != two.path && !one.in_browser);
         #[cfg(unix)]

@@ -92,7 +92,10 @@ async fn forms_headers_text_and_robots_are_shown() {
     assert!(text(&mut shell, "headers").await.starts_with("HTTP/1.1 200 OK\n"));
     assert!(text(&mut shell, "text").await.starts_with("A Light\n£51.77"));
     assert!(text(&mut shell, "page").await.contains("A Light"));
-    assert_eq!(text(&mut shell, "robots /closed/x").await, "forbidden for huntsman: /closed/x (line 2: Disallow: /closed)");
+    assert_eq!(
+        text(&mut shell, "robots /closed/x").await,
+        "forbidden for huntsman: /closed/x (line 2: Disallow: /closed)"
+    );
     assert!(text(&mut shell, "robots").await.starts_with("allowed for huntsman: http://h/book"));
     assert!(text(&mut shell, "help").await.contains("save fixture NAME"));
     assert_eq!(shell.run("quit").await, Ok(Reply::End));
@@ -125,11 +128,14 @@ async fn nothing_of_a_page_steers_a_terminal() {
 async fn many_values_are_cut_and_the_cut_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.html");
-    let many: String = (0..60).map(|n| format!("<p>{n}</p>")).chain(["<h1>".to_owned() + &"x".repeat(900)]).collect();
+    let many: String =
+        (0..60).map(|n| format!("<p>{n}</p>")).chain(["<h1>".to_owned() + &"x".repeat(900)]).collect();
     std::fs::write(&path, many).unwrap();
     let mut shell = Shell::new(surroundings());
     shell.run(&format!("fetch {}", path.display())).await.unwrap();
-    assert!(text(&mut shell, "css p::text").await.ends_with("  49  49\n      10 more; `limit 60` shows them"));
+    assert!(
+        text(&mut shell, "css p::text").await.ends_with("  49  49\n      10 more; `limit 60` shows them")
+    );
     assert!(text(&mut shell, "css h1::text").await.ends_with("x… (900 characters)"));
     shell.run("limit 60").await.unwrap();
     assert!(text(&mut shell, "css p::text").await.ends_with("  59  59"));
@@ -140,7 +146,9 @@ async fn many_values_are_cut_and_the_cut_is_told() {
 async fn an_item_is_derived_from_what_was_tried() {
     let mut shell = shell_at("http://h/book").await;
     assert!(complaint(&mut shell, "derive").await.message.contains("nothing was tried"));
-    for line in ["css h1 as title", "css p.price::text as prices", r"re £([\d.]+)", "xpath //a[1]/@href", "css em"] {
+    for line in
+        ["css h1 as title", "css p.price::text as prices", r"re £([\d.]+)", "xpath //a[1]/@href", "css em"]
+    {
         let _ = shell.run(line).await;
     }
     shell.run("forget em").await.unwrap();
