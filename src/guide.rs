@@ -19,6 +19,12 @@ struct Declarative;
 #[doc = include_str!("../docs/guide/projects.md")]
 struct Projects;
 
+#[doc = include_str!("../docs/guide/shell.md")]
+struct Shell;
+
+#[doc = include_str!("../docs/guide/testing.md")]
+struct Testing;
+
 #[doc = include_str!("../docs/guide/selecting.md")]
 struct Selecting;
 

@@ -116,8 +116,10 @@ fn crates_depend_only_downwards() {
                 "huntsman-middleware",
                 "huntsman-output",
                 "huntsman-serve",
+                "huntsman-shell",
             ],
         ),
+        ("huntsman-shell", &["huntsman-crawler", "huntsman-files", "huntsman-middleware"]),
         (
             "huntsman",
             &[
@@ -263,7 +265,7 @@ fn a_library_needs_no_crate_of_commands() {
     let tree = String::from_utf8_lossy(&output.stdout);
     let has = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
     assert!(has("huntsman-serve"), "the tree lists what is needed");
-    for name in ["clap", "huntsman-project", "indicatif"] {
+    for name in ["clap", "huntsman-project", "huntsman-shell", "indicatif", "rustyline"] {
         assert!(!has(name), "without the feature `project`, the library needs {name}");
     }
 }

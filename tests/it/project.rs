@@ -537,3 +537,99 @@ fn parquet_and_sqlite_are_formats_of_the_command_line() {
     let said = crawl(&["--out", "other", "-o", "job.sqlite"]);
     assert!(said.code == Some(2) && said.stderr.contains("-O"), "{said:?}");
 }
+
+#[test]
+fn parse_follows_as_deep_as_it_is_told_and_shows_what_comes_out_of_the_pipelines() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let page = site.url("/").to_string();
+    let parse = |more: &[&str]| run(on(dir.path(), &site, &["parse", &page, "--spider", "cheap"]).args(more));
+    let said = parse(&["--depth", "1", "--pipelines"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.starts_with(&format!("depth 0: {page}\n0 items\n2 requests\n")), "{said:?}");
+    assert_eq!(said.stdout.matches("depth 1: ").count(), 2, "{said:?}");
+    let passed = "1 item out of the pipelines\n  {\"title\":\"Mills\",\"price\":10.5}\n";
+    assert!(said.stdout.ends_with(passed), "the other one is too expensive: {said:?}");
+    let said = parse(&["-d", "1", "--json"]);
+    let book = format!("{{\"page\":\"{}\",\"item\":{{\"title\":\"Dams\",\"price\":25.0}}}}", site.url("/2"));
+    assert!(said.stdout.lines().any(|line| line == book), "{said:?}");
+    let said = parse(&["-d", "1", "--max-pages", "2"]);
+    assert!(said.stdout.matches("depth ").count() == 2 && said.stderr.contains("--max-pages 2"), "{said:?}");
+}
+
+#[test]
+fn fixtures_are_recorded_replayed_and_checked_without_the_site() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let crawl = |more: &[&str]| run(on(dir.path(), &site, &["crawl", "books"]).args(more));
+    assert_eq!(crawl(&["--record", "fixtures/books", "-O", "one.jsonl"]).code, Some(0));
+    let asked = site.targets().len();
+    let replayed = crawl(&["--replay", "fixtures/books", "-O", "two.jsonl"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    assert_eq!(titles(&read(dir.path(), "two.jsonl")), titles(&read(dir.path(), "one.jsonl")));
+    assert_eq!(site.targets().len(), asked, "nothing was sent");
+
+    let check = |more: &[&str]| {
+        let start = format!("start={}", site.url("/"));
+        run(bookshop(dir.path()).args(["check", "books", "-a", &start]).args(more))
+    };
+    let new = check(&[]);
+    assert!(new.code == Some(1) && new.stdout.contains("nothing is expected of it yet"), "{new:?}");
+    let accepted = check(&["--accept"]);
+    assert!(
+        accepted.code == Some(0) && accepted.stdout.contains("3 fixtures: 0 ok, 3 accepted, 0 wrong"),
+        "{accepted:?}"
+    );
+    let well = check(&[]);
+    assert!(
+        well.code == Some(0) && well.stdout.contains("3 fixtures: 3 ok, 0 accepted, 0 wrong"),
+        "{well:?}"
+    );
+
+    let files =
+        || fs::read_dir(dir.path().join("fixtures/books")).unwrap().map(|entry| entry.unwrap().path());
+    let of = |text: &str, ending: &str| {
+        let has = |path: &PathBuf| {
+            path.to_str().unwrap().ends_with(ending) && fs::read_to_string(path).unwrap().contains(text)
+        };
+        files().find(has).unwrap()
+    };
+    let expected = of("Mills", ".expected.json");
+    fs::write(&expected, fs::read_to_string(&expected).unwrap().replace("10.5", "11.5")).unwrap();
+    let differs = check(&[]);
+    assert_eq!(differs.code, Some(1), "{differs:?}");
+    assert!(differs.stdout.contains("items[0].price: expected 11.5, found 10.5"), "{differs:?}");
+    fs::write(of("/2\"", ".fixture.json"), "{\n  \"version\": 1,,\n}").unwrap();
+    let damaged = check(&[]);
+    assert!(
+        damaged.stdout.contains(".fixture.json: ") && damaged.stdout.contains("line 2 column"),
+        "{damaged:?}"
+    );
+    let refused = crawl(&["--replay", "fixtures/books"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("line 2 column"), "{refused:?}");
+    fs::create_dir(dir.path().join("fixtures/boks")).unwrap();
+    fs::copy(of("Mills", ".expected.json"), dir.path().join("fixtures/boks/a.fixture.json")).unwrap();
+    let unknown = check(&[]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("there is no spider boks"), "{unknown:?}");
+}
+
+#[test]
+fn the_shell_of_a_project_knows_its_spider_and_its_settings() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    fs::write(dir.path().join("huntsman.toml"), "[spiders.books]\ndepth_limit = 7\n").unwrap();
+    let page = site.url("/").to_string();
+    let shell = |more: &[&str]| run(on(dir.path(), &site, &["shell", &page, "--spider", "books"]).args(more));
+    let said = shell(&["-c", "css a.book::text", "-c", "parse", "-c", "settings depth_limit"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let expected = format!("Mills\nDams\n0 items\n2 requests\n  GET {} -> Book\n", site.url("/1"));
+    assert!(said.stdout.starts_with(&expected) && said.stdout.contains("depth_limit = 7"), "{said:?}");
+    let saved = shell(&["-c", "save fixture shelf"]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    assert!(read(dir.path(), "fixtures/books/shelf.expected.json").contains("\"callback\": \"Book\""));
+    let start = format!("start={page}");
+    let check = run(bookshop(dir.path()).args(["check", "books", "-a", &start]));
+    assert!(check.code == Some(0) && check.stdout.contains("1 fixture: 1 ok"), "{check:?}");
+    // Without a spider it is a shell all the same.
+    let plain =
+        ["shell", &page, "--profile", "test", "--allow-address", &format!("127.0.0.1:{}", site.port())];
+    let said = run(bookshop(dir.path()).args(plain).args(["-c", "css a.book::text"]));
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "Mills\nDams\n"), "{said:?}");
+}

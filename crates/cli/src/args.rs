@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use crate::commands::{
     Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
-    NewArgs, RobotsArgs, SettingsCommandArgs, VerifyArgs,
+    NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
 };
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::DedupCommand;
@@ -51,6 +51,23 @@ pub(crate) enum Command {
         huntsman fetch https://example.org/ --text\n  \
         huntsman fetch https://example.org/ --json")]
     Fetch(FetchArgs),
+
+    /// Tries selectors on a page: a command a line, or those of -c.
+    #[command(before_help = "Examples:\n  \
+        huntsman shell https://example.org/\n  \
+        huntsman shell https://example.org/ -c 'css title::text'\n  \
+        printf 'css h1::text\\nlinks\\n' | huntsman shell page.html")]
+    Shell(Box<ShellCommandArgs>),
+
+    /// Opens a page as a crawl gets it in a browser, as a private copy without scripts; without a browser it prints the path of the copy.
+    #[command(before_help = "Example:\n  huntsman view https://example.org/")]
+    View(ViewArgs),
+
+    /// Fetches one page, or a few that it leads to, and prints what a spider file gives for it.
+    #[command(before_help = "Examples:\n  \
+        huntsman parse spider.toml https://example.org/\n  \
+        huntsman parse spider.toml https://example.org/ --depth 1 --json")]
+    Parse(ParseArgs),
 
     /// Shows what a robots.txt says about paths, and which line decides.
     #[command(before_help = "Examples:\n  \

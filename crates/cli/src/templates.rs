@@ -2,15 +2,24 @@
 //! other names in the places of those here.
 
 /// A file of a new project: its path in the project, and its text.
-pub(crate) const PROJECT: [(&str, &str); 8] = [
+pub(crate) const PROJECT: [(&str, &str); 11] = [
     ("Cargo.toml", include_str!("../templates/project/Cargo.toml.txt")),
+    ("README.md", include_str!("../templates/project/README.md")),
     ("huntsman.toml", include_str!("../templates/project/huntsman.toml")),
     (".gitignore", include_str!("../templates/project/gitignore")),
     (".github/workflows/ci.yml", include_str!("../templates/project/ci.yml")),
     ("src/main.rs", include_str!("../templates/project/src/main.rs")),
     ("src/spiders/mod.rs", include_str!("../templates/project/src/spiders/mod.rs")),
     ("src/spiders/quotes.rs", include_str!("../templates/project/src/spiders/quotes.rs")),
-    ("pages/quotes.html", include_str!("../templates/project/pages/quotes.html")),
+    (
+        "fixtures/quotes/first.fixture.json",
+        include_str!("../templates/project/fixtures/quotes/first.fixture.json"),
+    ),
+    ("fixtures/quotes/first.body.html", include_str!("../templates/project/fixtures/quotes/first.body.html")),
+    (
+        "fixtures/quotes/first.expected.json",
+        include_str!("../templates/project/fixtures/quotes/first.expected.json"),
+    ),
 ];
 
 /// The name of a project in its templates.

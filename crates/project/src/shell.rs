@@ -1,13 +1,12 @@
 //! The command `shell`: a page to try selectors on, with the settings and components of a spider.
 
-use huntsman_crawler::{CrawlClient, CrawlerBuilder, HttpDownloader, OnDemand, parse_web_url};
-use huntsman_middleware::Defaults;
+use huntsman_crawler::parse_web_url;
 use huntsman_shell::Surroundings;
 
 use crate::arguments::Arguments;
 use crate::command::exit::Outcome;
 use crate::command::progress::Screen;
-use crate::command::shell::{settings_of, with_settings};
+use crate::command::shell::{run_plain, settings_of, with_settings};
 use crate::command::{self, Config, logging};
 use crate::command_line::ShellCommandArgs;
 use crate::project::{Chosen, Project};
@@ -17,15 +16,11 @@ pub(crate) async fn run(project: &Project, args: ShellCommandArgs) -> Outcome {
     let chosen = choose(project, &args, &arguments)?;
     arguments.check()?;
     let mut flags = args.network.settings();
-    flags.extend(settings_of());
+    flags.extend(settings_of(&args.shell));
     let Some(chosen) = chosen else {
         let config = project.checked(Config::load(&args.settings, Vec::new(), flags)?)?;
         logging::start(&config.settings, &Screen::plain())?;
-        let crawl =
-            CrawlerBuilder::new(OnDemand::new()).plugin(Defaults).downloader_with(HttpDownloader::new);
-        let client = CrawlClient::start(crawl.layers(config.layers.clone()))?;
-        let surroundings = with_settings(Surroundings::new(client).fixtures(args.fixtures), config);
-        return command::shell::run(&args.shell, surroundings).await;
+        return run_plain(&args.shell, args.fixtures, config).await;
     };
     let config = project.checked(Config::load(chosen.sources(&args.settings), Vec::new(), flags)?)?;
     logging::start(&config.settings, &Screen::plain())?;

@@ -120,7 +120,8 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         (false, false) => Screen::with_progress(),
     };
     let log = logging::start(&config.settings, &screen)?;
-    if seeds.is_complete {
+    // A replay resolves no names.
+    if seeds.is_complete && args.output.replay.is_none() {
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
     }
     log_settings(&config);

@@ -16,6 +16,7 @@ mod pdf_text;
 mod robots;
 mod serve;
 mod settings;
+mod shell;
 mod sweep;
 mod verify;
 mod version;
@@ -40,6 +41,7 @@ pub(crate) use job::JobCommand;
 pub(crate) use new::{GenspiderArgs, NewArgs};
 pub(crate) use robots::RobotsArgs;
 pub(crate) use settings::SettingsCommandArgs;
+pub(crate) use shell::{ParseArgs, ShellCommandArgs, ViewArgs};
 pub(crate) use verify::VerifyArgs;
 
 /// Crawls as `huntsman crawl` does with these arguments, but does not print the final lines on stderr. Returns `None`
@@ -68,6 +70,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Crawl(args) => on_runtime(crawl::run(*args)),
         Command::Fetch(args) => on_runtime(fetch::run(args)),
+        Command::View(args) => on_runtime(shell::view(args)),
+        Command::Shell(args) => on_runtime(shell::shell(*args)),
+        Command::Parse(args) => shell::parse(args),
         Command::Robots(args) => on_runtime(robots::run(args)),
         Command::Cache { what } => cache::run(what),
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),

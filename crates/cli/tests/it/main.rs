@@ -23,6 +23,7 @@ mod refusals;
 mod resume;
 mod serve;
 mod sessions;
+mod shell;
 mod signals;
 mod sitemaps;
 mod sweep;

@@ -29,10 +29,12 @@ fn a_new_project_has_the_files_of_the_template_and_its_own_name() {
     assert_eq!(manifest["package"]["name"].as_str(), Some("shop"));
     assert_eq!(manifest["dependencies"]["huntsman"]["version"].as_str(), Some(env!("CARGO_PKG_VERSION")));
     let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/project");
-    for name in ["src/main.rs", "src/spiders/mod.rs", "src/spiders/quotes.rs", "pages/quotes.html"] {
+    for name in
+        ["src/main.rs", "src/spiders/mod.rs", "src/spiders/quotes.rs", "fixtures/quotes/first.body.html"]
+    {
         assert_eq!(read(&shop, name), read(&template, name), "{name}: it is what the tests compile");
     }
-    for name in ["Cargo.toml", "huntsman.toml", ".gitignore", ".github/workflows/ci.yml"] {
+    for name in ["Cargo.toml", "README.md", "huntsman.toml", ".gitignore", ".github/workflows/ci.yml"] {
         assert!(!read(&shop, name).contains("project-name"), "{name}");
     }
     assert!(

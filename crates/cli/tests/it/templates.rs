@@ -1,9 +1,12 @@
 //! The templates of projects and spiders, as they stand: they are compiled here, their own tests run, and they crawl a site.
 
 use std::fs;
+use std::path::Path;
 
+use huntsman::middleware::Exchange;
 use huntsman::project::Project;
 use huntsman::project::command::exit::Exit;
+use huntsman::{Fingerprinter, Settings};
 use huntsman_testkit::{Answer, Site};
 
 // `cargo fmt` in a generated project has the usual settings, and not those of this workspace.
@@ -34,7 +37,7 @@ fn typed(kind: &str, body: impl Into<String>) -> Answer {
 
 #[test]
 fn every_template_crawls_a_site_without_an_edit() {
-    let quotes = include_str!("../../templates/project/pages/quotes.html");
+    let quotes = include_str!("../../templates/project/fixtures/quotes/first.body.html");
     let site = Site::builder()
         .page("/", "<title>Home</title><a href=/item/1>1</a> <a href=/category/a>A</a>")
         .page("/item/1", "<title>Item</title><h1>One</h1>")
@@ -83,4 +86,18 @@ fn every_template_crawls_a_site_without_an_edit() {
         let written = fs::read_to_string(file).unwrap();
         assert_eq!(written.lines().count(), items, "{spider}: {written}");
     }
+}
+
+#[test]
+fn the_fixture_of_a_new_project_is_as_it_is_stored_and_its_check_passes() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/project/fixtures");
+    let project = Project::new("templates").spider("quotes", spiders::quotes::spider);
+    assert_eq!(project.run(["templates", "check", "quotes", "--fixtures", folder]), Exit::Done);
+    let stored = Path::new(folder).join("quotes/first.fixture.json");
+    let exchange = Exchange::read(&stored).unwrap();
+    let fingerprinter = Fingerprinter::from_settings(&Settings::default()).unwrap();
+    assert_eq!(exchange.fingerprint, fingerprinter.of(&exchange.request), "a replay finds it");
+    let again = tempfile::tempdir().unwrap();
+    let written = exchange.write(again.path(), "first").unwrap();
+    assert_eq!(fs::read_to_string(written).unwrap(), fs::read_to_string(stored).unwrap());
 }

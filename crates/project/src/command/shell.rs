@@ -1,7 +1,10 @@
 //! The command `shell`: its flags, its settings, and its exit codes.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueHint};
-use huntsman_crawler::{Error, redacted};
+use huntsman_crawler::{CrawlClient, CrawlerBuilder, Error, HttpDownloader, OnDemand};
+use huntsman_middleware::Defaults;
 use huntsman_shell::{Complaint, Prompt, Shell, Surroundings, history_file};
 use serde_json::json;
 
@@ -26,15 +29,30 @@ pub struct ShellArgs {
 }
 
 /// The settings of a shell, whatever the settings file says about crawls: a person looks at single pages, of every status and kind.
-pub fn settings_of() -> Flags {
-    vec![
+pub fn settings_of(args: &ShellArgs) -> Flags {
+    let mut flags = vec![
         ("httperror_allow_all", json!(true)),
         ("download_binary", json!(true)),
         ("robots_retry_delays", json!([])),
         ("max_parked_wait", json!(30.0)),
         ("metarefresh_enabled", json!(false)),
         ("log_level", json!("off")),
-    ]
+    ];
+    // Commands of -c are for one page, or for a person who waits; lines of a pipe may be any number.
+    if !args.commands.is_empty() {
+        flags.push(("download_delay", json!(0.0)));
+    }
+    flags
+}
+
+/// Runs a shell whose pages are fetched with these settings, without a spider.
+///
+/// # Errors
+/// Those of [`run`], or the settings make no crawl.
+pub async fn run_plain(args: &ShellArgs, fixtures: PathBuf, config: Config) -> Outcome {
+    let crawl = CrawlerBuilder::new(OnDemand::new()).plugin(Defaults).downloader_with(HttpDownloader::new);
+    let client = CrawlClient::start(crawl.layers(config.layers.clone()))?;
+    run(args, with_settings(Surroundings::new(client).fixtures(fixtures), config)).await
 }
 
 /// Surroundings whose command `settings` tells of these.
@@ -70,10 +88,7 @@ pub async fn run(args: &ShellArgs, surroundings: Surroundings) -> Outcome {
                 say(&escape_document(&complaint.message));
                 fetched = Err(complaint);
             }
-            Err(complaint) => {
-                let message = format!("{}: {}", redacted(target), complaint.message);
-                return Err(failure(Complaint { message, ..complaint }));
-            }
+            Err(complaint) => return Err(failure(complaint)),
         }
     }
     if !args.commands.is_empty() {

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::args::{
     Flags, NetworkArgs, SettingsArgs, list, listen_address, positive, positive_seconds, seconds, set, share,
 };
+use crate::command::flags::replay;
 use crate::dedup::{distance, features};
 
 /// Flags of `crawl`.
@@ -215,8 +216,16 @@ pub(crate) struct OutputArgs {
 
     /// Writes every response with its body to this file, from which AvoidDup can be judged without the site: .jsonl.zst, .jsonl.gz or
     /// .jsonl. A crawl that goes on adds to its file; a new one needs a new file (setting recording_file).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    ///
+    /// With any other name it is a folder, into which every exchange is written as readable files, from which --replay crawls again
+    /// (setting record_dir).
+    #[arg(long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, conflicts_with = "replay")]
     pub(crate) record: Option<String>,
+
+    /// Answers every request from a folder of --record, without a network. A request that was not recorded fails, and the command exits with 1
+    /// (setting replay_dir).
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) replay: Option<String>,
 
     /// Store of the queue: `redb` or `sled` on disk, so that an interrupted crawl can be continued, or `memory`,
     /// which is lost with the process [default: redb; memory with --profile test and with --out -].
@@ -383,7 +392,12 @@ impl SiteArgs {
         set(&mut flags, "requests_per_second", self.pace.requests_per_second);
         set(&mut flags, "seed", self.output.seed);
         set(&mut flags, "control", self.output.control.then_some(true));
-        set(&mut flags, "recording_file", self.output.record.as_deref());
+        let is_file =
+            |name: &&str| [".jsonl", ".jsonl.gz", ".jsonl.zst"].iter().any(|end| name.ends_with(end));
+        let record = self.output.record.as_deref();
+        set(&mut flags, "recording_file", record.filter(is_file));
+        set(&mut flags, "record_dir", record.filter(|name| !is_file(name)));
+        flags.extend(self.output.replay.iter().flat_map(|folder| replay(folder)));
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([
                 ("avoid_dup_content_enabled", json!(true)),

@@ -40,22 +40,21 @@ impl Spider for Quotes {
 
 #[cfg(test)]
 mod tests {
-    use huntsman::Settings;
+    use huntsman::middleware::Fixture;
 
     use super::*;
 
+    /// `cargo run -- check` compares all that this page gives with what is expected of the fixture.
     #[test]
     fn the_saved_page_gives_its_quotes_and_the_next_page() {
-        let url = Url::parse("https://quotes.toscrape.com/").unwrap();
-        let html = include_str!("../../pages/quotes.html");
-        let page = Page::new(Request::get(url.clone()), Response::html(url, html));
-        let mut out = Output::new(Context::detached(Settings::default()));
+        let html = include_str!("../../fixtures/quotes/first.body.html");
+        let page = Fixture::html("https://quotes.toscrape.com/", html).unwrap();
         let spider = spider(&Arguments::default()).unwrap();
-        spider.parse(&page, &mut out).unwrap();
-        let (quotes, requests) = out.into_parts();
-        assert_eq!((quotes.len(), requests[0].url.path()), (2, "/page/2/"));
-        assert_eq!(quotes[0].text, "Measure twice, cut once.");
-        assert_eq!(quotes[0].author, "Ada Miller");
-        assert_eq!(quotes[0].tags, ["work", "tools"]);
+        let given = page.parse(&spider).ok().unwrap();
+        assert_eq!((given.items.len(), given.requests[0].url.path()), (2, "/page/2/"));
+        let quote = &given.items[0];
+        assert_eq!(quote.text, "Measure twice, cut once.");
+        assert_eq!(quote.author, "Ada Miller");
+        assert_eq!(quote.tags, ["work", "tools"]);
     }
 }
