@@ -117,7 +117,7 @@ fn a_recorded_crawl_is_replayed_without_the_site_and_a_missing_exchange_fails_it
         let words = [&["crawl", &url, "--profile", "test", "-s", "robotstxt_obey=true"][..], more].concat();
         run(&mut on(dir.path(), &site, &words))
     };
-    let recorded = crawl(&["--record", "web", "--out", "one"]);
+    let recorded = crawl(&["--record", "web/", "--out", "one"]);
     assert_eq!(recorded.code, Some(0), "{recorded:?}");
     let pages = |out: &str| {
         let text = fs::read_to_string(dir.path().join(out).join("pages.jsonl")).unwrap();

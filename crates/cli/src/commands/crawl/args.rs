@@ -217,9 +217,9 @@ pub(crate) struct OutputArgs {
     /// Writes every response with its body to this file, from which AvoidDup can be judged without the site: .jsonl.zst, .jsonl.gz or
     /// .jsonl. A crawl that goes on adds to its file; a new one needs a new file (setting recording_file).
     ///
-    /// With any other name it is a folder, into which every exchange is written as readable files, from which --replay crawls again
-    /// (setting record_dir).
-    #[arg(long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, conflicts_with = "replay")]
+    /// A name that ends with a slash is a folder, into which every exchange is written as readable files, from which --replay crawls
+    /// again (setting record_dir).
+    #[arg(long, value_name = "FILE|DIR/", value_hint = ValueHint::AnyPath, conflicts_with = "replay")]
     pub(crate) record: Option<String>,
 
     /// Answers every request from a folder of --record, without a network. A request that was not recorded fails, and the command exits with 1
@@ -392,11 +392,10 @@ impl SiteArgs {
         set(&mut flags, "requests_per_second", self.pace.requests_per_second);
         set(&mut flags, "seed", self.output.seed);
         set(&mut flags, "control", self.output.control.then_some(true));
-        let is_file =
-            |name: &&str| [".jsonl", ".jsonl.gz", ".jsonl.zst"].iter().any(|end| name.ends_with(end));
+        let is_folder = |name: &&str| name.ends_with('/');
         let record = self.output.record.as_deref();
-        set(&mut flags, "recording_file", record.filter(is_file));
-        set(&mut flags, "record_dir", record.filter(|name| !is_file(name)));
+        set(&mut flags, "recording_file", record.filter(|name| !is_folder(name)));
+        set(&mut flags, "record_dir", record.filter(is_folder));
         flags.extend(self.output.replay.iter().flat_map(|folder| replay(folder)));
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([
