@@ -36,7 +36,25 @@ const MAX_OWN: f64 = 0.34;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chrome {
     common: HashSet<(u32, u32)>,
+    sentences: Sentences,
     identity: HashSet<u32>,
+}
+
+/// The common sentences with numbers, by position. `Changed on 7 May by page_3` is the same sentence as `Changed on 9 May by alice`, although
+/// only the first one has nothing but numbers in the places that differ.
+type Sentences = HashMap<u32, SmallVec<[Sentence; 1]>>;
+
+/// The words of a sentence; `None` in the places where its numbers are.
+type Sentence = Box<[Option<u32>]>;
+
+/// Whether a block says the same as a common sentence at its position, with any words in the places of the numbers.
+fn is_sentence(sentences: &Sentences, page: &PageText, block: &TextBlock) -> bool {
+    let is_same = |sentence: &Sentence| {
+        let words = page.words_of_block(block);
+        let mut pairs = sentence.iter().zip(words);
+        sentence.len() == words.len() && pairs.all(|(place, word)| place.is_none_or(|place| place == *word))
+    };
+    !sentences.is_empty() && sentences.get(&block.position).is_some_and(|known| known.iter().any(is_same))
 }
 
 /// The number of a block of a site: of its position and its text.
@@ -93,16 +111,25 @@ pub(crate) struct Sample<'a> {
 impl Chrome {
     /// Also returns by the number of each block whether it is common.
     pub(crate) fn learn(samples: &[Sample<'_>], numbers: &BlockNumbers) -> (Self, Vec<bool>) {
-        let is_common = common_blocks(samples, &numbers.pages);
+        let mut is_common = common_blocks(samples, &numbers.pages);
+        let sentences = common_sentences(samples, &is_common);
+        for sample in samples.iter().filter(|_| !sentences.is_empty()) {
+            for (block, number) in sample.text.blocks.iter().zip(&sample.outline.blocks) {
+                let is_common = &mut is_common[*number as usize];
+                *is_common = *is_common || is_sentence(&sentences, sample.text, block);
+            }
+        }
         let identity = identity_positions(samples, &is_common);
         let common = numbers.numbers.iter().filter(|(_, number)| is_common[**number as usize]);
         let common = common.map(|(block, _)| *block).collect();
-        (Self { common, identity }, is_common)
+        (Self { common, sentences, identity }, is_common)
     }
 
     /// What remains of a page without chrome.
     pub(crate) fn content<'a>(&self, page: &'a PageText) -> PageContent<'a> {
-        self.content_without(page, |_, block| self.common.contains(&(block.position, block.text)))
+        self.content_without(page, |_, block| {
+            self.common.contains(&(block.position, block.text)) || is_sentence(&self.sentences, page, block)
+        })
     }
 
     /// The same for a page from which chrome was learnt.
@@ -252,6 +279,34 @@ fn common_blocks(samples: &[Sample<'_>], pages: &[u32]) -> Vec<bool> {
     let is_common =
         |(signatures, weight): &(u32, f64)| *signatures as usize >= COMMON_SIGNATURES && *weight >= all / 2.0;
     found.iter().map(is_common).collect()
+}
+
+/// The common blocks with numbers that differ from page to page.
+fn common_sentences(samples: &[Sample<'_>], is_common: &[bool]) -> Sentences {
+    // By number, the first block with it.
+    let mut first: Vec<Option<(&PageText, &TextBlock)>> = vec![None; is_common.len()];
+    let mut sentences: HashMap<BlockNumber, (u32, Sentence)> = HashMap::new();
+    for sample in samples {
+        for (block, number) in sample.text.blocks.iter().zip(&sample.outline.blocks) {
+            if !is_common[*number as usize] {
+                continue;
+            }
+            let (page, known) = *first[*number as usize].get_or_insert((sample.text, block));
+            if known.fold == block.fold || known.words() != block.words() {
+                continue;
+            }
+            let words = || page.words_of_block(known).iter().map(|word| Some(*word)).collect();
+            let (_, sentence) = sentences.entry(*number).or_insert_with(|| (block.position, words()));
+            for (place, word) in sentence.iter_mut().zip(sample.text.words_of_block(block)) {
+                *place = place.filter(|known| known == word);
+            }
+        }
+    }
+    let mut by_position = Sentences::new();
+    for (position, sentence) in sentences.into_values() {
+        by_position.entry(position).or_default().push(sentence);
+    }
+    by_position
 }
 
 /// The text at a position of a page, without common blocks.

@@ -148,6 +148,11 @@ impl PageText {
             + size_of_val(&*self.without_own)
     }
 
+    /// The words of a block of this page.
+    pub(crate) fn words_of_block(&self, block: &TextBlock) -> &[u32] {
+        &self.words[block.range()]
+    }
+
     /// The words of these blocks.
     pub(crate) fn words_of(&self, blocks: &[u32]) -> Vec<u32> {
         let blocks = blocks.iter().map(|block| &self.blocks[*block as usize]);

@@ -237,6 +237,35 @@ fn a_line_about_the_making_of_a_page_is_chrome() {
 }
 
 #[test]
+fn words_in_the_places_of_the_numbers_of_a_common_line_are_chrome_too() {
+    let learn = |predictor: &mut Predictor, view: &str, id: &str, changed: &str| {
+        let path = format!("/{view}?id={id}");
+        let content: String = match view {
+            "show" => (0..30).map(|word| format!("{id}w{word} ")).collect(),
+            _ => (0..30).map(|word| format!("{view}w{word} ")).collect(),
+        };
+        predictor.discover(SITE, &url(&path), None);
+        let blocks = [(1, content.as_str()), (2, changed)];
+        predictor.learn(SITE, &url(&path), PageText::of_page(&url(&path), blocks));
+    };
+    for words_in_between in ["on monday at noon by alice", "once more for monday at noon by alice"] {
+        let mut predictor = predictor();
+        for n in 0..60 {
+            for view in ["show", "login", "index"] {
+                let changed = format!("file {n} was changed last on {n}.4.2021 at 10:{n} by 10.0.0.{n}");
+                learn(&mut predictor, view, &format!("page_{n}"), &changed);
+            }
+        }
+        for id in ["alpha", "beta", "gamma"] {
+            let changed = format!("file {id} was changed last {words_in_between}");
+            learn(&mut predictor, "login", id, &changed);
+        }
+        let is_same_line = words_in_between.starts_with("on");
+        assert_eq!(is_skipped(&mut predictor, "/login?id=page_900"), is_same_line, "{words_in_between}");
+    }
+}
+
+#[test]
 fn exploration_falls_with_the_age_of_a_rule_where_it_may() {
     let run = |exploration_min: Option<f64>| {
         let options = Options { warmup: 0, exploration_min, seed: 3, ..Options::default() };
