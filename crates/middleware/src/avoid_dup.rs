@@ -323,8 +323,9 @@ impl AvoidDup {
                 return OnRequest::Drop(DropReason::skipped("duplicate_content").detail(reason.to_string()));
             }
             Decision::Skip(_) => {
+                // What is nearest to the start comes first: it leads to most.
                 let mut last = requeued(request);
-                last.priority = PRIORITY_LAST;
+                last.priority = PRIORITY_LAST - i32::from(predictor.depth(&site, &request.url));
                 last.remove_meta(meta::AVOID_DUP_HELD);
                 last.set_meta(meta::AVOID_DUP_SKIPPED, true);
                 return OnRequest::Reschedule(Box::new(last));

@@ -294,6 +294,14 @@ impl Predictor {
         }
     }
 
+    /// The number of links from the start of the crawl to a URL, by the shortest way that is known: 0 for a start URL, at most 64.
+    ///
+    /// Skipped requests are best asked for again in this order. Where a crawl ends at some distance, what a skipped page links to is fetched only if the
+    /// page is near enough.
+    pub fn depth(&self, site: &str, url: &Url) -> u8 {
+        self.sites.get(site).map_or(0, |model| model.depth(hash_of(url)))
+    }
+
     /// Whether a request to the site is in flight.
     pub fn has_requests_in_flight(&self, site: &str) -> bool {
         self.sites.get(site).is_some_and(Site::has_requests_in_flight)
@@ -374,7 +382,7 @@ impl Predictor {
     /// Whether a skipped page is fetched all the same, because it may have links that no other page has; see [`Site::test_forms`].
     fn test_forms(&mut self, site: &str, url: &Url, raw: &[RawSlot]) -> bool {
         let threshold = self.options.threshold;
-        let is_worth = self.site(site).test_forms(raw, threshold);
+        let is_worth = self.site(site).test_forms(hash_of(url), raw, threshold);
         if is_worth {
             self.journal.add(|| Event::GiveBack { site: site.into(), url: url.as_str().into() });
         }
@@ -505,6 +513,7 @@ impl Predictor {
             self.keep_example(of_site, number, url, site);
         }
         self.record_exploration(url, is_new);
+        self.site(site).is_page_of(number, hash_of(url));
         if is_new {
             self.site(site).has_new_content(hash_of(url));
         }

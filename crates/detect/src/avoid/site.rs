@@ -182,7 +182,7 @@ impl Site {
 
     /// Records a URL that was found for the first time, on this page if any.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>, page: Option<u32>) {
-        self.forms.find(&raw, page);
+        self.forms.find(&raw, page.map(|page| (page, self.leads.depth_of_page(page))));
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
             self.kinds.add_path(&raw);
@@ -310,6 +310,16 @@ impl Site {
         self.leads.link(url, page)
     }
 
+    /// Records that the page with this number is that of the URL with this hash.
+    pub(crate) fn is_page_of(&mut self, page: u32, url: u64) {
+        self.leads.learn(url, page);
+    }
+
+    /// The number of links from the start to the URL with this hash, by the shortest way that is known, up to 64.
+    pub(crate) fn depth(&self, url: u64) -> u8 {
+        self.leads.depth(url)
+    }
+
     /// Records that the page of the URL with this hash had new content.
     pub(crate) fn has_new_content(&mut self, url: u64) {
         self.leads.has_new_content(url);
@@ -322,11 +332,12 @@ impl Site {
 
     /// Whether a page that was skipped is thought to have links that no other page has, to URLs that would not be skipped. It is then to be
     /// fetched, which tests the forms of these links.
-    pub(crate) fn test_forms(&mut self, raw: &[RawSlot], threshold: f64) -> bool {
-        let mut expected = self.forms.expected(raw);
+    pub(crate) fn test_forms(&mut self, url: u64, raw: &[RawSlot], threshold: f64) -> bool {
+        let depth = self.leads.depth(url);
+        let mut expected = self.forms.expected(raw, depth);
         expected
             .retain(|link| self.predict(&link.raw, &self.target(&link.raw), &[]).probability <= threshold);
-        self.forms.test(&expected);
+        self.forms.test(&expected, depth);
         !expected.is_empty()
     }
 

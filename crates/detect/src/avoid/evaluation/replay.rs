@@ -116,7 +116,7 @@ impl Replay {
         crawl.discover_start();
         loop {
             let has_room = crawl.in_flight.len() < self.in_flight.max(1);
-            let is_last = crawl.queue.first_key_value().is_some_and(|((level, _), _)| *level == LAST);
+            let is_last = crawl.queue.first_key_value().is_some_and(|((level, _), _)| *level >= LAST);
             let is_due = !crawl.queue.is_empty() && (!is_last || crawl.in_flight.is_empty());
             if has_room && is_due {
                 crawl.decide_next();
@@ -155,7 +155,7 @@ impl Crawl<'_> {
         let Some((key, page)) = self.queue.pop_first() else { return };
         let recorded = &self.recording.pages[page as usize];
         let (site, url) = (&self.recording.site, &recorded.url);
-        let attempt = if key.0 == LAST { Attempt::Last } else { Attempt::Regular };
+        let attempt = if key.0 >= LAST { Attempt::Last } else { Attempt::Regular };
         let is_warm = self.predictor.totals().learnt >= u64::from(self.predictor.options().warmup);
         let cause = match self.predictor.decide(site, url, attempt) {
             Decision::Drop(reason) => {
@@ -163,7 +163,8 @@ impl Crawl<'_> {
                 return;
             }
             Decision::Skip(_) => {
-                self.queue.insert((LAST, key.1), page);
+                let depth = self.predictor.depth(site, url);
+                self.queue.insert((LAST + u32::from(depth), key.1), page);
                 return;
             }
             Decision::Delay { probability } => {

@@ -31,9 +31,12 @@ const MAX_SLOTS: usize = 32;
 /// A value is looked for in slots with other names, and within other values, if it has so many bytes: shorter ones are equal by chance.
 const LEAST_BYTES: usize = 4;
 /// What a test without new content leaves of the worth of a form, which begins with 1.
-const DECAY: f64 = 0.6;
+const DECAY: f32 = 0.6;
 /// A form of less worth is no reason to fetch a page: after five tests in a row that brought nothing new.
-const LEAST_WORTH: f64 = 0.1;
+const LEAST_WORTH: f32 = 0.1;
+
+/// The number of distances from the start that are told apart; farther pages are as far as the last.
+const DEPTHS: usize = 16;
 
 /// The kinds of hashes; those of different kinds must not be equal.
 const NAMES: u64 = 130;
@@ -71,13 +74,16 @@ struct Form {
     conditions: SmallVec<[(u8, u64); 4]>,
     /// The slots of one of the links; the values of some depend on the page.
     link: Vec<(RawSlot, Value)>,
-    worth: f64,
+    /// By the distance of the page from the start.
+    worth: [f32; DEPTHS],
 }
 
 /// A URL that was found by forms, or is expected by them.
 #[derive(Clone, Debug, Default)]
 struct Lead {
     forms: SmallVec<[u32; 2]>,
+    /// The distance of the page from the start.
+    depth: u8,
     /// Whether the forms were charged already, because a page was fetched for it.
     is_charged: bool,
 }
@@ -129,24 +135,25 @@ impl Forms {
     pub(super) fn came(&mut self, key: u64, is_new: bool) {
         let Some(lead) = self.leads.remove(&key) else { return };
         for form in lead.forms {
-            let worth = &mut self.forms[form as usize].worth;
+            let form = &mut self.forms[form as usize];
             if !lead.is_charged {
-                *worth *= DECAY;
+                form.charge(lead.depth);
             }
             if is_new {
-                *worth = (*worth + 1.0 - DECAY).min(1.0);
+                form.reward();
             }
         }
     }
 
-    /// Records that a URL was found, with the page that links to it. Only the first page counts: a page leads to what no other page led to
+    /// Records that a URL was found, with the page that links to it and its distance from the start. Only the first page counts: a page leads to what no other page led to
     /// before.
-    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<u32>) {
+    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<(u32, u8)>) {
         let key = whole_key(raw);
         if self.known.len() >= MAX_KNOWN || !self.known.insert(key) {
             return;
         }
-        let page = page.and_then(|page| self.recent.iter().rev().find(|recent| recent.number == page));
+        let Some((page, depth)) = page else { return };
+        let page = self.recent.iter().rev().find(|recent| recent.number == page);
         let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
             return;
         };
@@ -173,40 +180,49 @@ impl Forms {
             let lead = self.leads.entry(key).or_default();
             if lead.forms.is_empty() {
                 lead.forms.push(number);
+                lead.depth = depth;
             }
         }
     }
 
-    /// The links by forms of enough worth that the page with this URL is thought to have, to URLs that were not found yet.
-    pub(super) fn expected(&self, raw: &[RawSlot]) -> Vec<ExpectedLink> {
+    /// The links by forms of enough worth that the page with this URL, at this distance from the start, is thought to have, to URLs that were not
+    /// found yet.
+    pub(super) fn expected(&self, raw: &[RawSlot], depth: u8) -> Vec<ExpectedLink> {
         let Some(forms) = self.of_pages.get(&names_of(raw)) else { return Vec::new() };
         let values: SmallVec<[u64; 8]> = raw.iter().map(|slot| xxh3_64(slot.value.as_bytes())).collect();
         let expected = forms.iter().filter_map(|number| {
             let form = &self.forms[*number as usize];
             let applies = form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
-            let key = (applies && form.worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
+            let key =
+                (applies && form.worth[place_of(depth)] >= LEAST_WORTH).then(|| form.key(raw, &values))?;
             let is_known = self.known.contains(&key);
             (!is_known).then(|| ExpectedLink { form: *number, key, raw: form.link_of(raw) })
         });
         expected.collect()
     }
 
-    /// Records that a page is fetched for these links. A page is one test of a form, however many such links it has.
-    pub(super) fn test(&mut self, expected: &[ExpectedLink]) {
+    /// Records that a page at this distance from the start is fetched for these links. A page is one test of a form, however many such links it has.
+    pub(super) fn test(&mut self, expected: &[ExpectedLink], depth: u8) {
         let mut tested: SmallVec<[u32; 8]> = SmallVec::new();
         for link in expected {
             if tested.contains(&link.form) || self.leads.len() >= MAX_LEADS {
                 continue;
             }
             tested.push(link.form);
-            self.forms[link.form as usize].worth *= DECAY;
+            self.forms[link.form as usize].charge(depth);
             let lead = self.leads.entry(link.key).or_default();
             if !std::mem::replace(&mut lead.is_charged, true) {
                 lead.forms.clear();
             }
             lead.forms.push(link.form);
+            lead.depth = depth;
         }
     }
+}
+
+/// The place of a distance from the start in a list of worths.
+fn place_of(depth: u8) -> usize {
+    usize::from(depth).min(DEPTHS - 1)
 }
 
 impl LinkShape {
@@ -254,12 +270,23 @@ impl LinkShape {
         Form {
             conditions: self.conditions,
             link: link.iter().cloned().zip(self.values).collect(),
-            worth: 1.0,
+            worth: [1.0; DEPTHS],
         }
     }
 }
 
 impl Form {
+    /// Lowers the worth by a test of a page at this distance from the start. That a crawl ends at some distance, or with some pages, is a reason why
+    /// links lead to nothing, so a test says nothing about pages that are nearer.
+    fn charge(&mut self, depth: u8) {
+        self.worth[place_of(depth)..].iter_mut().for_each(|worth| *worth *= DECAY);
+    }
+
+    /// Raises the worth by a link that led to new content.
+    fn reward(&mut self) {
+        self.worth.iter_mut().for_each(|worth| *worth = (*worth + 1.0 - DECAY).min(1.0));
+    }
+
     /// The key of the URL to which the link of a page leads; `values` are the hashes of the values of the page.
     fn key(&self, page: &[RawSlot], values: &[u64]) -> u64 {
         whole_key_of(self.link.iter().map(|(slot, value)| {

@@ -8,14 +8,18 @@ use smallvec::SmallVec;
 
 /// The most URLs of which it is remembered which page links to them.
 const MAX_FOUND: usize = 1_000_000;
+/// Pages that are farther from the start are as far as this.
+const FARTHEST: u8 = 64;
 /// The most rows that are remembered for a page.
 const ROWS_OF_PAGE: usize = 8;
 
 /// The links between pages, as far as they say which copies were worth their download.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leads {
-    /// By the hash of a URL, the only page that links to it.
+    /// By the hash of a URL, the pages that link to it.
     found: HashMap<u64, Found>,
+    /// By the number of a page, the hash of its URL, and how far it was from the start when it was learnt.
+    pages: Vec<(u64, u8)>,
     /// By the number of a page, the number of pages with new content to which no other page links.
     only_from: HashMap<u32, u32>,
     /// By the number of a page, the rows by which it was a copy.
@@ -26,7 +30,11 @@ pub(super) struct Leads {
 
 #[derive(Clone, Copy, Debug)]
 struct Found {
+    /// The first page.
     page: u32,
+    /// The page that is nearest to the start, and how far the URL is by it.
+    nearest: u32,
+    depth: u8,
     is_only: bool,
     /// Whether it was learnt and had new content.
     is_new: bool,
@@ -38,20 +46,59 @@ impl Leads {
         if self.found.contains_key(&url) {
             self.link(url, page);
         } else if self.found.len() < MAX_FOUND {
-            self.found.insert(url, Found { page, is_only: true, is_new: false });
+            let depth = self.depth_below(page);
+            self.found.insert(url, Found { page, nearest: page, depth, is_only: true, is_new: false });
         }
     }
 
     /// Records that a page links to a URL, if the URL is remembered; returns whether that changes anything.
     pub(super) fn link(&mut self, url: u64, page: u32) -> bool {
-        let other = |found: &&mut Found| found.is_only && found.page != page;
-        let Some(found) = self.found.get_mut(&url).filter(other) else { return false };
+        let depth = self.depth_below(page);
+        let Some(found) = self.found.get_mut(&url) else { return false };
+        let is_nearer = depth < found.depth;
+        if is_nearer {
+            (found.nearest, found.depth) = (page, depth);
+        }
+        if !found.is_only || found.page == page {
+            return is_nearer;
+        }
         found.is_only = false;
         let Found { page, is_new, .. } = *found;
         if is_new {
             self.count(page, -1);
         }
         true
+    }
+
+    /// Records that the page of a URL was learnt and has this number.
+    pub(super) fn learn(&mut self, url: u64, page: u32) {
+        let depth = self.found.get(&url).map_or(0, |found| found.depth);
+        let missing = (page as usize + 1).saturating_sub(self.pages.len());
+        self.pages.extend(std::iter::repeat_n((0, 0), missing));
+        self.pages[page as usize] = (url, depth);
+    }
+
+    /// How far a URL is from the start if this page links to it.
+    fn depth_below(&self, page: u32) -> u8 {
+        self.pages.get(page as usize).map_or(1, |(_, depth)| depth.saturating_add(1).min(FARTHEST))
+    }
+
+    /// The number of links from the start to a page.
+    pub(super) fn depth_of_page(&self, page: u32) -> u8 {
+        self.pages.get(page as usize).map_or(0, |(url, _)| self.depth(*url))
+    }
+
+    /// The number of links from the start to a URL, by the shortest way that is known.
+    ///
+    /// Each URL knows the page that is nearest to the start of those that link to it. Ways to that page which were found later shorten the way, too.
+    pub(super) fn depth(&self, url: u64) -> u8 {
+        let (mut depth, mut url) = (0, url);
+        while let Some(found) = self.found.get(&url).filter(|_| depth < FARTHEST) {
+            depth += 1;
+            let Some((nearer, _)) = self.pages.get(found.nearest as usize) else { break };
+            url = *nearer;
+        }
+        depth
     }
 
     /// Records that the page of a URL was learnt and had new content.

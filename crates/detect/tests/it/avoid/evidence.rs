@@ -424,12 +424,74 @@ fn a_form_of_links_is_dropped_after_some_tests_and_kept_by_new_content() {
     }
 }
 
+/// Pages of which each is found on the one before, and that no other page links to; returns the number of the last.
+fn way_from_the_start(predictor: &mut Predictor, steps: usize) -> u32 {
+    let mut last = learn(predictor, "/way/0", 3_000);
+    for step in 1..=steps {
+        let path = format!("/way/{step}");
+        predictor.discover(SITE, &url(&path), Some(LinkContext { page: last, position: 7 }));
+        last = learn(predictor, &path, 3_000 + step);
+    }
+    last
+}
+
+#[test]
+fn tests_of_a_form_far_from_the_start_say_nothing_about_nearer_pages() {
+    for far_first in [true, false] {
+        let mut predictor = articles_with_notes(true);
+        let far = way_from_the_start(&mut predictor, 5);
+        let mut fetched = [0, 0];
+        for turn in [far_first, !far_first] {
+            for n in if turn == far_first { 10..30 } else { 30..50 } {
+                if turn {
+                    let path = format!("/article?id=art{n}&sid=new");
+                    predictor.discover(SITE, &url(&path), Some(LinkContext { page: far, position: 9 }));
+                }
+                // None of the copies has the link.
+                if matches!(at_the_end(&mut predictor, n), Decision::Explore(_)) {
+                    fetched[usize::from(turn)] += 1;
+                    learn(&mut predictor, &format!("/article?id=art{n}&sid=new"), n);
+                }
+            }
+        }
+        let [near, far] = fetched;
+        assert!((2..=10).contains(&near), "{near} near pages were fetched, far ones first: {far_first}");
+        assert_eq!(far > 0, far_first, "{far} far pages were fetched in vain");
+    }
+}
+
+#[test]
+fn a_url_is_as_far_from_the_start_as_the_shortest_way_to_it() {
+    let mut predictor = predictor();
+    predictor.keep_journal();
+    let last = way_from_the_start(&mut predictor, 6);
+    predictor.discover(SITE, &url("/end"), Some(LinkContext { page: last, position: 7 }));
+    let depths = |predictor: &Predictor| {
+        ["/way/0", "/way/3", "/way/6", "/end"].map(|path| predictor.depth(SITE, &url(path)))
+    };
+    assert_eq!(depths(&predictor), [0, 3, 6, 7]);
+    // A short cut to a page shortens the ways to what it leads to.
+    let start = learn(&mut predictor, "/contents", 4_000);
+    predictor.link(SITE, &url("/way/3"), LinkContext { page: start, position: 8 });
+    assert_eq!(depths(&predictor), [0, 1, 4, 5]);
+    let batch = predictor.take_journal().expect("something was told");
+    let restored = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
+    assert_eq!(depths(&restored), depths(&predictor));
+}
+
 #[test]
 fn a_restart_in_the_tests_of_the_end_changes_no_decision() {
     for restart in [12, 13, 14, 20] {
         let mut predictor = articles_with_notes(true);
         let mut cut = articles_with_notes(true);
+        let far = [&mut predictor, &mut cut].map(|predictor| way_from_the_start(predictor, 3));
         for n in 10..30 {
+            if n % 2 == 0 {
+                for (predictor, far) in [&mut predictor, &mut cut].into_iter().zip(far) {
+                    let path = format!("/article?id=art{n}&sid=new");
+                    predictor.discover(SITE, &url(&path), Some(LinkContext { page: far, position: 9 }));
+                }
+            }
             if n == restart {
                 let batch = cut.take_journal().expect("something was told");
                 cut = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
