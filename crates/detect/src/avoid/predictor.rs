@@ -362,7 +362,12 @@ impl Predictor {
         }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
         let may_wait = !is_last && prediction.probability > 0.5;
-        if prediction.hold || (may_wait && model.tests_in_flight(prediction.key) >= MAX_TESTS) {
+        let model = self.site(site);
+        let is_held = prediction.hold
+            || (may_wait && model.tests_in_flight(prediction.key) >= MAX_TESTS)
+            || model.may_be_settled(&target, prediction.probability);
+        let distance = (!is_held && is_warm && !is_last).then(|| model.distance(&target)).flatten();
+        if is_held {
             if self.held.len() >= MAX_HELD {
                 self.held.clear();
             }
@@ -372,8 +377,7 @@ impl Predictor {
         let is_tested = prediction.probability > UNTESTED && prediction.row.total() >= min_evidence;
         let delay = match may_wait && is_tested {
             true => Some(prediction.probability),
-            false if is_warm && !is_last => model.distance(&target).map(nearness),
-            false => None,
+            false => distance.map(nearness),
         };
         self.tested = Some(Tested { url: hash, row: prediction.key, version, target });
         delay.map_or(Decision::Fetch, |probability| Decision::Delay { probability })

@@ -9,14 +9,14 @@ use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
-use super::rows::{Row, Rows};
+use super::rows::{Row, RowKeys, Rows};
 use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
 use forms::Forms;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
 use leads::Leads;
-use relations::{Hypothesis, parameter_row, parameter_rows, pool_of};
+use relations::{Canonical, Hypothesis, parameter_row, parameter_rows, pool_of};
 
 mod forms;
 mod indexes;
@@ -93,7 +93,7 @@ pub(crate) struct Prediction {
     pub(crate) key: u64,
     /// The number of a page that may have the same content.
     pub(crate) page: Option<u32>,
-    /// Whether a page in flight may decide it.
+    /// Whether a page in flight that differs in pinned slots only decides it.
     pub(crate) hold: bool,
 }
 
@@ -134,6 +134,8 @@ struct InFlight {
     target: Target,
     /// The row that it tests; 0 if there is none.
     row: u64,
+    /// The URL without the parameters that do not matter, as the model saw it when requests in flight were last looked through.
+    canonical: Canonical,
 }
 
 /// The model of a site; see the module.
@@ -161,6 +163,8 @@ pub(crate) struct Site {
     signature_of: Vec<u32>,
     /// By the hash of the URL.
     in_flight: HashMap<u64, InFlight>,
+    /// The version of the model at which they were last looked through.
+    in_flight_version: u64,
     /// The URLs that were skipped by a row since it was last confirmed.
     skipped: HashMap<u64, Vec<u64>>,
     /// The URLs that were skipped by a row which the next page contradicted.
@@ -240,21 +244,30 @@ impl Site {
                 };
             }
         }
-        if !self.in_flight.is_empty() {
-            let (own, canonical) = (target.key(), self.canonical(target).key);
-            best.hold =
-                self.in_flight.values().map(|other| &other.target).filter(|other| other.key() != own).any(
-                    |other| {
-                        let others = self.canonical(other);
-                        let by_canonical = (others.key == canonical).then_some(others.rows);
-                        target.rows_if_fetched(other).into_iter().chain(by_canonical).any(|rows| {
-                            let (probability, row) = self.rows.believe(&rows, self.min_evidence);
-                            row.total() >= 1.0 && probability > 0.5 && probability > best.probability
-                        })
-                    },
-                );
-        }
         best
+    }
+
+    /// Whether a page in flight may tell more about a URL than those that were learnt, which give it this probability.
+    pub(crate) fn may_be_settled(&mut self, target: &Target, probability: f64) -> bool {
+        if self.in_flight.is_empty() {
+            return false;
+        }
+        if self.in_flight_version != self.version {
+            let mut in_flight = std::mem::take(&mut self.in_flight);
+            in_flight.values_mut().for_each(|other| other.canonical = self.canonical(&other.target));
+            (self.in_flight, self.in_flight_version) = (in_flight, self.version);
+        }
+        let (own, canonical) = (target.key(), self.canonical(target).key);
+        let tells_more = |rows: &RowKeys| {
+            let (believed, row) = self.rows.believe(rows, self.min_evidence);
+            row.total() >= 1.0 && believed > 0.5 && believed > probability
+        };
+        self.in_flight.values().any(|other| {
+            let by_canonical = (other.canonical.key == canonical).then_some(&other.canonical.rows);
+            let by_slots = || target.rows_if_fetched(&other.target);
+            (by_canonical.is_some_and(tells_more) || by_slots().as_ref().is_some_and(tells_more))
+                && other.target.key() != own
+        })
     }
 
     /// All relations of the URL to pages that were learnt.
@@ -357,7 +370,8 @@ impl Site {
 
     /// Records that a request for the URL with this hash is in flight, which tests the row with this key, if any.
     pub(crate) fn request_started(&mut self, url: u64, target: Target, row: u64) {
-        self.in_flight.insert(url, InFlight { target, row });
+        let canonical = self.canonical(&target);
+        self.in_flight.insert(url, InFlight { target, row, canonical });
     }
 
     /// Records that a request for the URL with this hash is no longer in flight.

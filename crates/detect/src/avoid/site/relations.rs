@@ -37,6 +37,7 @@ pub(super) struct Hypothesis {
 }
 
 /// A URL without the parameters that were learnt not to matter.
+#[derive(Clone, Debug)]
 pub(super) struct Canonical {
     pub(super) key: u64,
     /// The rows that say whether equality of this form decides.
