@@ -1,7 +1,5 @@
 //! The predictor: models of many sites, the links between their pages, and the rules by which URLs were skipped.
 
-use std::fmt;
-
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use url::Url;
@@ -18,10 +16,14 @@ use super::target::Target;
 use super::tie::Tie;
 use super::totals::Totals;
 
+mod decision;
 mod explain;
+mod options;
 mod picture;
 mod rule;
 
+pub use decision::{Attempt, Decision, Reason};
+pub use options::Options;
 use picture::Tallies;
 pub use picture::{Picture, TemplateCounts, TemplatePicture};
 pub use rule::Rule;
@@ -44,97 +46,6 @@ const MAX_HELD: usize = 100_000;
 const REDIRECTS_OF_PAGE: usize = 8;
 /// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
 const HALF_LIFE: f64 = 20.0;
-
-/// Options of the predictor: how much evidence it needs before it skips.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// The number of pages of a site that are learnt before anything is skipped. Default: 300, as MaybeDont.
-    pub warmup: u32,
-    /// A URL is skipped if the probability that its content is known is greater than this. Default: 0.98.
-    pub threshold: f64,
-    /// The share of the skips that are fetched nevertheless, for evidence and for an estimate of the loss. Default: 0.05.
-    pub exploration: f64,
-    /// The lower limit to which that share falls with the explorations of a rule that found nothing new: the share is `exploration * 20 /
-    /// (20 + explored)`. Default: `None`, it does not fall. The estimate of the loss then weighs each exploration by the share with which
-    /// it was drawn (Horvitz and Thompson 1952).
-    pub exploration_min: Option<f64>,
-    /// The number of its own observations that a row needs before it decides. Default: 10.
-    pub min_evidence: f64,
-    /// The seed that decides, together with the URL, which skips are explored. Default: 0.
-    pub seed: u64,
-    /// The most bytes of texts and URLs of all sites that are kept for relearning. Beyond it, the sites with most of them stop relearning
-    /// and use what they know, until a quarter is free. Default: 128 MiB.
-    pub learning_bytes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            warmup: 300,
-            threshold: 0.98,
-            exploration: 0.05,
-            exploration_min: None,
-            min_evidence: 10.0,
-            seed: 0,
-            learning_bytes: 128 << 20,
-        }
-    }
-}
-
-/// The reason why the content of a URL is probably known.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reason {
-    /// The probability that its content is known, by the posterior mean.
-    pub probability: f64,
-    /// Its relation to a page that was fetched.
-    pub kinship: Kinship,
-    /// The rule as text: `"sid" does not matter`.
-    pub rule: String,
-    /// The pages that tested the rule.
-    pub evidence: Row,
-    /// A page that probably has the same content.
-    pub equals: Option<String>,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { dup, nodup } = self.evidence;
-        write!(f, "{} ({dup:.0} same, {nodup:.1} not, probability {:.3}", self.rule, self.probability)?;
-        if let Some(equals) = &self.equals {
-            write!(f, ", like {equals}")?;
-        }
-        f.write_str(")")
-    }
-}
-
-/// Whether the decision for a request can still be put off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// It can: other requests are queued or in flight.
-    Regular,
-    /// It cannot: the request was skipped before, and everything else is done.
-    Last,
-}
-
-/// The decision for a request.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
-    /// Fetch it.
-    Fetch,
-    /// Fetch it, although its content is probably known: to test the prediction, or because copies of its kind led to new content.
-    Explore(Reason),
-    /// Ask again after the other requests: its content may be known, and more evidence will come.
-    Delay {
-        /// The probability that its content is known; the higher, the later the request should be asked for again.
-        probability: f64,
-    },
-    /// Ask again soon: a page in flight may decide it.
-    Hold,
-    /// Do not fetch it now. Ask again with [`Attempt::Last`] when everything else is done.
-    Skip(Reason),
-    /// Do not fetch it.
-    Drop(Reason),
-}
 
 /// A parameter that does not change the content of a site's pages.
 #[derive(Clone, Debug, PartialEq)]
