@@ -63,7 +63,7 @@ impl Faults {
 
     /// Adds a fault with a detail, such as the value.
     pub fn add_with(&mut self, field: &str, rule: &str, detail: impl fmt::Display) {
-        self.push(field, rule, Some(detail.to_string()));
+        self.push(field, rule, Some(&detail.to_string()));
     }
 
     /// Adds a fault unless the field satisfies its rule.
@@ -83,14 +83,14 @@ impl Faults {
         self.list.iter()
     }
 
-    fn push(&mut self, field: &str, rule: &str, detail: Option<String>) {
+    fn push(&mut self, field: &str, rule: &str, detail: Option<&str>) {
         if self.list.len() == MAX_FAULTS {
             self.more += 1;
             return;
         }
         let cut = |text: &str| text.chars().take(SHOWN).collect();
         let field = if field.is_empty() { "item" } else { field };
-        self.list.push(Fault { field: cut(field), rule: cut(rule), detail: detail.as_deref().map(cut) });
+        self.list.push(Fault { field: cut(field), rule: cut(rule), detail: detail.map(cut) });
     }
 }
 

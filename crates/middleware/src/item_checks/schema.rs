@@ -63,13 +63,12 @@ impl Schema {
         compiler.enable_format_assertions();
         compiler.use_loader(Box::new(NoLoader));
         let mut schemas = Schemas::new();
-        let compiled = match schema.is_object() || schema.is_boolean() {
-            true => {
-                compiler.add_resource(ADDRESS, schema).and_then(|()| compiler.compile(ADDRESS, &mut schemas))
-            }
-            false => return Err(Error::usage("a schema is an object, such as {\"type\": \"object\"}")),
-        };
-        let root = compiled.map_err(|error| Error::usage(explained(&error)))?;
+        if !schema.is_object() && !schema.is_boolean() {
+            return Err(Error::usage("a schema is an object, such as {\"type\": \"object\"}"));
+        }
+        compiler.add_resource(ADDRESS, schema).map_err(|error| Error::usage(explained(&error)))?;
+        let root =
+            compiler.compile(ADDRESS, &mut schemas).map_err(|error| Error::usage(explained(&error)))?;
         Ok(Self { schemas, root })
     }
 
