@@ -53,7 +53,7 @@ impl Database {
             connection.query_row("SELECT count(*) FROM pragma_table_info(?1)", [table], |_| Ok(()))?;
             Ok(connection)
         };
-        let connection = opened().map_err(|cause| failed(doing, &shown, cause))?;
+        let connection = opened().map_err(|cause| failed(doing, &shown, &cause))?;
         Ok(Self { connection, path: real })
     }
 
@@ -152,7 +152,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// An error of SQLite, with what to do.
-pub(super) fn failed(doing: &str, name: &str, cause: rusqlite::Error) -> Error {
+pub(super) fn failed(doing: &str, name: &str, cause: &rusqlite::Error) -> Error {
     let advice = match cause.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => " (it is no SQLite database: choose another name)",
         Some(ErrorCode::DiskFull) => " (make room and run again; what was committed is kept)",

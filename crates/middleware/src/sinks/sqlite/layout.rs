@@ -107,15 +107,15 @@ impl Layout {
         }
         // SQLite has no names with NUL.
         let wanted = field.replace('\0', "\u{fffd}");
-        let column = self.named(wanted)?;
+        let column = self.named(&wanted)?;
         self.taken[column] = true;
         self.of_field.insert(field.to_owned(), column);
         Some(column)
     }
 
     /// A free column of this name, or of this name with a number if it differs from another one only in the case of letters.
-    fn named(&mut self, wanted: String) -> Option<usize> {
-        let mut name = wanted.clone();
+    fn named(&mut self, wanted: &str) -> Option<usize> {
+        let mut name = wanted.to_owned();
         for number in 2_u64.. {
             let same = self.columns.iter().position(|column| column.eq_ignore_ascii_case(&name));
             match same {

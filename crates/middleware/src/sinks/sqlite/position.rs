@@ -102,7 +102,7 @@ impl Shared {
         inner.check()?;
         let Some(database) = inner.database.take() else { return Ok(()) };
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        database.close().map_err(|cause| failed("closing", &inner.file, cause))
+        database.close().map_err(|cause| failed("closing", &inner.file, &cause))
     }
 }
 
@@ -122,7 +122,7 @@ impl Inner {
         let Some(database) = &mut self.database else {
             return Err(Error::msg(format!("{}: the database is closed", self.file)));
         };
-        act(database, &self.table).map_err(|cause| failed(doing, &self.file, cause))
+        act(database, &self.table).map_err(|cause| failed(doing, &self.file, &cause))
     }
 }
 

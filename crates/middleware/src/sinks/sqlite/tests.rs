@@ -19,7 +19,7 @@ fn rows(path: &Path, table: &str) -> (Vec<String>, Vec<Vec<Cell>>) {
     // As another program would read it: while the feed writes, or after it was killed.
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
     let mut query = connection.prepare(&format!("SELECT * FROM \"{table}\"")).unwrap();
-    let names: Vec<String> = query.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = query.column_names().map(str::to_owned).collect();
     let width = names.len();
     let read = query.query_map([], |row| (0..width).map(|column| row.get(column)).collect());
     (names, read.unwrap().collect::<rusqlite::Result<_>>().unwrap())
