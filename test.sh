@@ -29,35 +29,34 @@ step "lints"
 cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 
 step "tests"
-# Many wait for a server or a deadline, so twice as many tests as processors run at once.
-threads=$((2 * $(getconf _NPROCESSORS_ONLN)))
+# Many wait for a server or a deadline, so three times as many tests as processors run at once.
+threads=$((3 * $(getconf _NPROCESSORS_ONLN)))
 if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --workspace --all-features --no-fail-fast --test-threads "$threads"
 else
     RUST_TEST_THREADS="$threads" cargo test --workspace --all-features --no-fail-fast --quiet
 fi
 
-step "power cuts"
-# The tests have built the command.
-python3 tests/power.py "$target/debug/huntsman" 2
-
-step "doc tests"
-cargo test --workspace --all-features --doc --quiet
+# What the tests have built is run beside the steps after it, which leave a processor idle: one process at a time may build.
+run_what_is_built() {
+    echo "power cuts"
+    python3 tests/power.py "$target/debug/huntsman" 2
+    echo "doc tests"
+    cargo test --workspace --all-features --doc --quiet
+    # `cargo run` would build most dependencies once more, with the features that one package needs.
+    for example in examples/*.rs; do
+        name=$(basename "$example" .rs)
+        echo "example $name"
+        "$target/debug/examples/$name"
+    done
+}
+beside=$(mktemp)
+(set -e; run_what_is_built) >"$beside" 2>&1 &
+running=$!
+trap 'kill $running 2>/dev/null || true; rm -f "$beside"' EXIT
 
 step "docs"
 cargo doc --workspace --all-features --no-deps --quiet
-
-step "examples"
-# The tests have built them. `cargo run` would build most dependencies once more, with the features that one package needs.
-for example in examples/*.rs; do
-    name=$(basename "$example" .rs)
-    printf '%s ... ' "$name"
-    "$target/debug/examples/$name" >"${TMPDIR:-/tmp}/huntsman-example.log" 2>&1 || {
-        cat "${TMPDIR:-/tmp}/huntsman-example.log"
-        exit 1
-    }
-    echo ok
-done
 
 step "each crate alone, and with each feature"
 # The lints have checked all crates with all features. That covers a crate that only the workspace uses, and the feature of a crate whose
@@ -76,5 +75,11 @@ for manifest in Cargo.toml crates/*/Cargo.toml; do
         cargo check --quiet --package "$name" $union --no-default-features --features "$feature"
     done
 done
+
+step "power cuts, doc tests and examples, which began after the tests"
+wait $running || {
+    cat "$beside"
+    exit 1
+}
 
 step "all passed"
