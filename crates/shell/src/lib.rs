@@ -7,7 +7,7 @@
 //! # use huntsman_testkit::ScriptedDownloader;
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //! # let web = ScriptedDownloader::pages([("http://a.test/", "<title>Mills</title>")]);
 //! let crawl = CrawlerBuilder::new(OnDemand::new()).plugin(Defaults).downloader(web);
 //! let client = CrawlClient::start(crawl).map_err(|error| error.into_boxed())?;
