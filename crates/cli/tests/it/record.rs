@@ -123,7 +123,8 @@ fn a_recording_that_cannot_grow_stops_the_crawl_and_it_goes_on_with_more_room() 
         let said = run(&mut limited);
         assert_eq!(said.code, Some(1), "{said:?}");
         assert!(said.stderr.contains("broke off") && said.stderr.contains(&file), "{}", said.stderr);
-        let text = std::fs::read_to_string(dir.path().join(&file)).unwrap();
+        // If the first write of all fails, the file is empty, and an empty recording is removed.
+        let text = std::fs::read_to_string(dir.path().join(&file)).unwrap_or_default();
         assert!(text.is_empty() || text.ends_with("}\n"), "the file ends with a whole line");
         if store == "redb" {
             assert_eq!(run(&mut command).code, Some(0));
