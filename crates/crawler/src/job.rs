@@ -123,57 +123,38 @@ pub trait Persist: Send + Sync + 'static {
 /// Key and new value of an entry of a [`Persist`]; the value is `None` if the entry was removed.
 pub type Change = (Vec<u8>, Option<Vec<u8>>);
 
-impl<T: Persist + ?Sized> Persist for Arc<T> {
-    fn name(&self) -> String {
-        (**self).name()
-    }
+/// A pointer persists what it points to.
+macro_rules! persist_by_pointer {
+    ($($pointer:ident),*) => {$(
+        impl<T: Persist + ?Sized> Persist for $pointer<T> {
+            fn name(&self) -> String {
+                (**self).name()
+            }
 
-    fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        (**self).load(state)
-    }
+            fn load(&self, state: Option<&[u8]>) -> Result<()> {
+                (**self).load(state)
+            }
 
-    fn save(&self) -> Result<Option<Vec<u8>>> {
-        (**self).save()
-    }
+            fn save(&self) -> Result<Option<Vec<u8>>> {
+                (**self).save()
+            }
 
-    fn sync(&self) -> Result<()> {
-        (**self).sync()
-    }
+            fn sync(&self) -> Result<()> {
+                (**self).sync()
+            }
 
-    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        (**self).load_entry(key, value)
-    }
+            fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+                (**self).load_entry(key, value)
+            }
 
-    fn save_entries(&self) -> Result<Vec<Change>> {
-        (**self).save_entries()
-    }
+            fn save_entries(&self) -> Result<Vec<Change>> {
+                (**self).save_entries()
+            }
+        }
+    )*};
 }
 
-impl<T: Persist + ?Sized> Persist for Box<T> {
-    fn name(&self) -> String {
-        (**self).name()
-    }
-
-    fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        (**self).load(state)
-    }
-
-    fn save(&self) -> Result<Option<Vec<u8>>> {
-        (**self).save()
-    }
-
-    fn sync(&self) -> Result<()> {
-        (**self).sync()
-    }
-
-    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        (**self).load_entry(key, value)
-    }
-
-    fn save_entries(&self) -> Result<Vec<Change>> {
-        (**self).save_entries()
-    }
-}
+persist_by_pointer!(Arc, Box);
 
 /// A file, and its name for error messages.
 type NamedFile = (String, Weak<File>);

@@ -75,26 +75,28 @@ async fn run_spider(start: &str) -> Result<()> {
     Ok(())
 }
 
+/// The command that runs this test binary as the spider.
+fn spider_process(start: &str, directory: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the test has a binary"));
+    command.args(["crash::feeds::spider", "--exact", "--nocapture"]).env(START, start).current_dir(directory);
+    command
+}
+
 /// A crawl with feeds in all formats.
 pub(crate) fn feeds() -> Scenario {
     let site = site();
     let (start, [pages, _]) = (site.url("/").to_string(), addresses(&site));
-    let command = move |directory: &Path| {
-        let mut command = Command::new(std::env::current_exe().expect("the test has a binary"));
-        command
-            .args(["crash::feeds::spider", "--exact", "--nocapture"])
-            .env(START, &start)
-            .current_dir(directory);
-        command
-    };
-    let mut scenario = Scenario::new(command, move |directory, moment| {
-        each_once("items.jsonl", &pages, field(&lines(&directory.join("items.jsonl"))?, "url"))?;
-        each_once("items.csv", &pages, table(&directory.join("items.csv"))?)?;
-        for name in ["items.json", "items.xml", "items.jsonl.gz"] {
-            made_anew(name, &directory.join(name), &pages, moment)?;
-        }
-        Ok(())
-    });
+    let mut scenario = Scenario::new(
+        move |directory| spider_process(&start, directory),
+        move |directory, moment| {
+            each_once("items.jsonl", &pages, field(&lines(&directory.join("items.jsonl"))?, "url"))?;
+            each_once("items.csv", &pages, table(&directory.join("items.csv"))?)?;
+            for name in ["items.json", "items.xml", "items.jsonl.gz"] {
+                made_anew(name, &directory.join(name), &pages, moment)?;
+            }
+            Ok(())
+        },
+    );
     scenario.sites.push(site);
     scenario
 }
@@ -105,12 +107,8 @@ pub(crate) fn tables() -> Scenario {
     let site = site();
     let (start, [pages, _]) = (site.url("/").to_string(), addresses(&site));
     let command = move |directory: &Path| {
-        let mut command = Command::new(std::env::current_exe().expect("the test has a binary"));
-        command
-            .args(["crash::feeds::spider", "--exact", "--nocapture"])
-            .env(START, &start)
-            .env(TABLES, "")
-            .current_dir(directory);
+        let mut command = spider_process(&start, directory);
+        command.env(TABLES, "");
         command
     };
     let mut scenario = Scenario::new(command, move |directory, _| {
