@@ -278,7 +278,7 @@ mod tests {
         let response = Response::new(request.url.clone(), 200.try_into().unwrap(), format!("<p>{text}"));
         let page = Page::new(request, response);
         let cx = Context::detached(Settings::default());
-        assert_eq!(PageRecord::of(&page, &cx, 0, false).lang, None, "nobody has read the text for it");
+        assert_eq!(PageRecord::of(&page, &cx, 0, false).lang, None, "no language without the text");
         let detected = page.lang().lang.code();
         assert_eq!(PageRecord::of(&page, &cx, 0, false).lang.as_deref(), Some(detected));
     }

@@ -17,7 +17,7 @@ settings! {
     /// Whether a crawl that a command runs can be looked at and steered while it runs (`huntsman control`). A program that crawls by
     /// the library serves its crawl with `huntsman_serve::control`.
     pub struct ControlSettings {
-        /// Serves the control of the running crawl on 127.0.0.1, for those who can read the file with its token.
+        /// Serves the control of the running crawl on 127.0.0.1; every request needs the token in `control_file`.
         control: bool = false;
         /// Port of the control; 0 lets the system choose a free one.
         control_port: u16 = 0;

@@ -246,7 +246,7 @@ impl<S: Spider> Spider for Rules<S> {
         let label = &*page.requested().callback;
         let by_default = matches!(label, DEFAULT_CALLBACK | NO_CALLBACK);
         let is_followed = page.requested().meta_value(meta::FOLLOW_RULES).unwrap_or(by_default);
-        // The engine notices a label that nobody reads, so this reads none that is for the spider within.
+        // The engine reports a label that is never read, so this reads none that is for the spider within.
         let parsed = match label {
             NO_CALLBACK => {
                 page.callback();

@@ -242,7 +242,7 @@ impl Settings {
     /// again, so hot code should keep the result.
     ///
     /// # Errors
-    /// No part of the crawl declares the group, so nobody could set its values. Settings that were not resolved from
+    /// No part of the crawl declares the group, so its values cannot be set. Settings that were not resolved from
     /// [`Layers`] (`Settings::default()`) have the defaults of every group.
     pub fn of<G: SettingsGroup>(&self) -> Result<G> {
         let is_declared = |groups: &Vec<TypeId>| groups.contains(&TypeId::of::<G>()) || G::TABLE.is_empty();

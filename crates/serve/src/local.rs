@@ -1,4 +1,4 @@
-//! A server for the user of this machine: it listens on loopback, and only those who can read its file are answered.
+//! A server for one user of this machine: it listens on loopback, and requests need a token that only this user can read.
 //!
 //! Address and a random token are in a file with mode 0600 ([`LocalServer::publish`]), where [`LocalClient`] finds them. Every request of
 //! the API needs the token. A page in a browser cannot read that file, so it is opened by a link with a code that is good for one use

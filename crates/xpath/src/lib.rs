@@ -28,7 +28,7 @@
 //! Without the feature `evaluate`, which is on by default, only the grammar is left: [`XPath::new`] tells whether an expression is valid, and
 //! the crate needs no other one. So `derive(Item)` checks expressions while a program is compiled.
 
-// Without the evaluation nobody reads what the parser makes.
+// Without the evaluation, the output of the parser is not read.
 #![cfg_attr(not(feature = "evaluate"), allow(dead_code))]
 
 #[cfg(feature = "evaluate")]

@@ -51,7 +51,7 @@ pub(super) enum Work {
     At(Timestamp),
 }
 
-/// The reliability of a host, which decides who may use the last free places of the crawl.
+/// The reliability of a host, which decides whether its requests may use the last free places of the crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// The host answered, and has not failed since.

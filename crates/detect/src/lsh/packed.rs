@@ -113,7 +113,7 @@ impl Band {
         next[at] = ABSENT;
         let entry = heads
             .find_entry(hash, |&head| hashes[head as usize] == hash)
-            .expect("whoever is in the index is in a chain");
+            .expect("every fingerprint of the index is in a chain");
         let mut before = *entry.get();
         if before == id {
             match after {

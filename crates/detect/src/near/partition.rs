@@ -155,7 +155,7 @@ impl Body {
             Body::Frozen(part) => part,
             Body::Sealed(_) => {
                 let part = merged(&[self], k, &AtomicBool::new(false));
-                Arc::new(part.expect("nobody tells it to stop"))
+                Arc::new(part.expect("the build has no way to be stopped"))
             }
         }
     }

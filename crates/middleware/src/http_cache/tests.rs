@@ -348,7 +348,7 @@ async fn what_was_fetched_with_credentials_is_for_the_same_credentials_only() {
                 settings.change(|own: &mut HttpCacheSettings| own.httpcache_policy = policy)
             });
             let fresh = |body| Ok(answer(200, &[("cache-control", "max-age=600")], body));
-            let none = || Err(FetchError::new(FetchErrorKind::Reset, "nobody is asked"));
+            let none = || Err(FetchError::new(FetchErrorKind::Reset, "no request is sent"));
             let mine = || with(name, "SECRET-of-mine", is_marked);
             let yours = || with(name, "SECRET-of-yours", is_marked);
             assert_eq!(cache.exchange(mine(), fresh("mine")).await, "network 200 mine", "{name}");
@@ -503,7 +503,7 @@ async fn opens_and_goes_on(name: &str, is_weighed: bool) {
     });
     let cache = HttpCache::from_settings(&settings).unwrap().unwrap();
     let cache = Cache { cache, cx: Context::detached(settings), folder };
-    let none = || Err(FetchError::new(FetchErrorKind::Reset, "nobody is asked"));
+    let none = || Err(FetchError::new(FetchErrorKind::Reset, "no request is sent"));
     assert_eq!(cache.exchange(request("http://h/gone"), none()).await, "cached 404 gone");
     for (language, body) in [("de", "hallo"), ("en", "hello")] {
         let asked = request("http://h/vary").header("accept-language", language).unwrap();

@@ -48,7 +48,7 @@ pub(super) struct MediaStore {
     has_logged_failure: AtomicBool,
 }
 
-/// Results by name; those who ask for one URL share it, while it is fetched, too.
+/// Results by name; all requests for one URL share its result, also while it is fetched.
 #[derive(Debug, Default)]
 struct Results {
     by_stem: HashMap<String, Arc<OnceCell<StoredFile>>>,
@@ -63,7 +63,7 @@ impl Results {
         if self.oldest_first.len() >= MAX_RESULTS
             && let Some(oldest) = self.oldest_first.pop_front()
         {
-            // Those who still wait for it have the cell.
+            // Requests that still wait for it hold the cell.
             self.by_stem.remove(&oldest);
         }
         self.oldest_first.push_back(stem.to_owned());

@@ -58,7 +58,7 @@ impl Terminal {
     }
 
     fn write(self, text: &str) {
-        // If the terminal is gone, nobody looks at it.
+        // An error means that the terminal is gone; the crawl goes on without the display.
         let _ = match self {
             Self::Stdout => {
                 io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().flush())

@@ -270,7 +270,7 @@ mod tests {
         assert!(open[0].admit());
         assert!(open[3].grow(50), "the oldest that was not admitted goes, and one more");
         assert_eq!(lost(&open).await, [1, 2]);
-        assert!(!open[4].grow(61), "what is as large as that has no room whoever goes");
+        assert!(!open[4].grow(61), "a body of that size has no room even if the others go");
         assert!(open[4].grow(60) && !open[4].grow(1));
         assert_eq!(lost(&open).await, [3]);
         open[0].shrink();

@@ -114,7 +114,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             packed("identity", Bytes::from(exchange.kept()))
         })
         .kept(),
-        of("unknown_coding", "a coding that nobody knows", |exchange| {
+        of("unknown_coding", "a coding that does not exist", |exchange| {
             packed("rot13", Bytes::from(exchange.page(&[])))
         }),
         of("gzip_cut_off", "gzip without its end", |exchange| {

@@ -96,7 +96,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 .body(damaged(exchange, b"<meta charset=utf-16><p>\xc3\xa4"))
         })
         .kept(),
-        whole("unknown_charset", "a charset that nobody knows", |exchange| {
+        whole("unknown_charset", "a charset that does not exist", |exchange| {
             Answer::status(200).header("Content-Type", "text/html; charset=klingon-9").body(damaged(exchange, b"<p>x"))
         })
         .kept(),

@@ -68,7 +68,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             let page = exchange.poison();
             page_with(&[&format!("Content-Length: +{}", page.len())], page)
         }),
-        bad("unknown_transfer", "a transfer coding that nobody knows", |exchange| {
+        bad("unknown_transfer", "a transfer coding that does not exist", |exchange| {
             page_with(&["Transfer-Encoding: shuffled", "Connection: close"], exchange.poison())
         }),
         bad("chunked_twice", "chunks declared twice", |exchange| {
@@ -118,7 +118,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         })
         .poison()
         .judge(reused),
-        of("switching_unasked", "101 to a protocol that nobody asked for", |exchange| {
+        of("switching_unasked", "101 to a protocol that was not requested", |exchange| {
             let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: feed\r\nConnection: upgrade\r\n\r\n";
             Answer::raw(head.to_owned() + &exchange.poison())
         })

@@ -138,7 +138,10 @@ fn run(seed: u64, steps: usize) {
                     next @ (Next::Fetch(_) | Next::Start { .. }) => {
                         let ticket = match next {
                             Next::Start { waiter, ticket } => {
-                                assert!(asked.remove(&waiter), "seed {seed:#x} step {step}: nobody asked");
+                                assert!(
+                                    asked.remove(&waiter),
+                                    "seed {seed:#x} step {step}: no start was requested"
+                                );
                                 ticket
                             }
                             Next::Fetch(ticket) => ticket,

@@ -84,7 +84,7 @@ fn hosts_that_hang(failure: Outcome) {
                 let end = now + Duration::from_millis(if is_healthy { 10 } else { 15_000 });
                 in_flight.push((end, ticket));
             }
-            Next::Start { .. } => unreachable!("nobody asked"),
+            Next::Start { .. } => unreachable!("no start was requested"),
             Next::GiveUp { .. } => {}
             Next::Wait(_) | Next::Idle => {
                 now = now + Duration::from_millis(10);
