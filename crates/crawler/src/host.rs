@@ -75,5 +75,11 @@ pub enum SlotBy {
 /// single-label names.
 pub fn registrable_domain(url: &Url) -> Option<&str> {
     let Some(Host::Domain(host)) = url.host() else { return None };
+    registrable_part(host)
+}
+
+/// The registrable domain of a host name in the form of the URL parser, as [`registrable_domain`]; the name must not be an IP address.
+// The table of the public suffix list is code of 0.7 MB in each crate that calls it, so all calls go through here.
+pub fn registrable_part(host: &str) -> Option<&str> {
     psl::domain_str(host.trim_end_matches('.'))
 }

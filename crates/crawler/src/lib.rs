@@ -101,7 +101,7 @@ pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
 };
-pub use host::{HostKey, SlotBy, registrable_domain};
+pub use host::{HostKey, SlotBy, registrable_domain, registrable_part};
 pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 /// Makes a struct an [`Item`](trait@Item), which [`Page::item`] and [`Page::items`] read:

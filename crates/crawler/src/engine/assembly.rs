@@ -37,6 +37,12 @@ struct ComponentHooks {
 }
 
 impl Registered {
+    /// Adds this component to the others. A component of the same name is removed.
+    pub(crate) fn replace_in(self, registered: &mut Vec<Self>) {
+        registered.retain(|other| !(other.is_component && other.name == self.name));
+        registered.push(self);
+    }
+
     pub(crate) fn component<C: Component>(
         make: impl FnOnce(&Settings) -> Result<Option<C>> + Send + 'static,
     ) -> Self {

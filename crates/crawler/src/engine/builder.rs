@@ -198,8 +198,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         mut self,
         make: impl FnOnce(&Settings) -> Result<Option<C>> + Send + 'static,
     ) -> Self {
-        self.registered.retain(|other| !(other.is_component && other.name == C::NAME));
-        self.registered.push(Registered::component(make));
+        Registered::component(make).replace_in(&mut self.registered);
         self.declare::<C::Settings>(Some(C::NAME))
     }
 

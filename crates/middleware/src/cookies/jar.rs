@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use huntsman_crawler::{Error, Result, Timestamp};
+use huntsman_crawler::{Error, Result, Timestamp, registrable_part};
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
@@ -426,7 +426,7 @@ fn domain_for(url: &Url, host: &str, domain: &str) -> Option<(String, bool)> {
     // The URL parser normalises the case, IDNA, and unusual spellings of IP addresses.
     match (Host::parse(domain).ok()?, url.host()?) {
         (Host::Domain(name), Host::Domain(_)) if !name.ends_with('.') => {
-            let is_public = psl::domain_str(&name).is_none();
+            let is_public = registrable_part(&name).is_none();
             if name == host {
                 Some((name, is_public))
             } else {
