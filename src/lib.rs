@@ -48,6 +48,8 @@ pub use huntsman_dedup as dedup;
 pub use huntsman_detect as detect;
 pub use huntsman_files as files;
 pub use huntsman_html as html;
+#[cfg(feature = "project")]
+pub use huntsman_jobs as jobs;
 pub use huntsman_metrics as metrics;
 pub use huntsman_middleware as middleware;
 pub use huntsman_middleware::{DeclaredItem, DeclaredSpider};

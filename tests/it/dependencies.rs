@@ -113,16 +113,19 @@ fn crates_depend_only_downwards() {
             &[
                 "huntsman-crawler",
                 "huntsman-files",
+                "huntsman-jobs",
                 "huntsman-middleware",
                 "huntsman-output",
                 "huntsman-serve",
                 "huntsman-shell",
             ],
         ),
+        ("huntsman-jobs", &["huntsman-crawler", "huntsman-files", "huntsman-output", "huntsman-serve"]),
         ("huntsman-shell", &["huntsman-crawler", "huntsman-files", "huntsman-middleware"]),
         (
             "huntsman",
             &[
+                "huntsman-jobs",
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",

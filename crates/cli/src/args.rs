@@ -15,6 +15,7 @@ use crate::sweep::SweepArgs;
 
 use crate::command::control::ControlArgs;
 pub(crate) use crate::command::flags::{Flags, NetworkArgs, SettingsArgs, list, set};
+use crate::command::jobs::JobsArgs;
 pub(crate) use crate::command::values::{listen_address, positive, positive_seconds, seconds, share, span};
 
 /// A polite, fast web crawler.
@@ -118,6 +119,13 @@ pub(crate) enum Command {
         what: JobCommand,
     },
 
+    /// Asks a daemon of jobs (`huntsman serve jobs`), and gives it orders.
+    #[command(before_help = "Examples:\n  \
+        huntsman jobs list --dir jobs\n  \
+        huntsman jobs schedule bookshop books -a shelf=poetry --dir jobs\n  \
+        huntsman jobs open --dir jobs")]
+    Jobs(JobsArgs),
+
     /// Explains what the model of a crawl with --avoid-dup knows about URLs: what ties each to pages that were fetched, by which evidence,
     /// and whether it would be skipped. The crawl is not running; it may be finished or interrupted.
     #[command(before_help = "Examples:\n  \
@@ -152,9 +160,11 @@ pub(crate) enum Command {
         what: CopyvioCommand,
     },
 
-    /// Serves checks for copied texts over HTTP: forms for a browser, a JSON API in the shape of Earwig's, and metrics.
+    /// Serves checks for copied texts over HTTP: forms for a browser, a JSON API in the shape of Earwig's, and metrics. `serve jobs` is a daemon
+    /// that runs spiders.
     #[command(before_help = "Examples:\n  \
         huntsman serve\n  \
+        huntsman serve jobs --dir jobs --config jobs.toml\n  \
         huntsman serve --listen 8080 --exclude mirrors.txt --wiki manual:en=https://wiki.example/w\n  \
         HUNTSMAN_TOKEN=... huntsman serve --listen 0.0.0.0:8765")]
     Serve(Box<ServeArgs>),

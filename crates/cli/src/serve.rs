@@ -5,11 +5,17 @@ use std::net::SocketAddr;
 use clap::Args;
 
 use crate::args::{NetworkArgs, SettingsArgs, listen_address, positive};
+use crate::command::jobs::ServeCommand;
 use crate::copyvio::{CandidateArgs, PlanArgs};
 
 /// Flags of `serve`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ServeArgs {
+    /// What is served in place of checks.
+    #[command(subcommand)]
+    pub(crate) what: Option<ServeCommand>,
+
     /// Address to listen on; a port alone means 127.0.0.1, and port 0 a free port. An address that other machines can
     /// reach requires --token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8765", value_parser = listen_address)]

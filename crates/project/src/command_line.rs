@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 
 use crate::command::control::ControlArgs;
 use crate::command::flags::{FixtureArgs, Flags, NetworkArgs, SettingsArgs, set};
+use crate::command::jobs::{JobsArgs, ServeCommand};
 use crate::command::settings::ListingArgs;
 use crate::command::shell::ShellArgs;
 use crate::command::values::listen_address;
@@ -33,6 +34,15 @@ pub(crate) enum Command {
 
     /// Looks at a crawl that runs with --control, and steers it.
     Control(ControlArgs),
+
+    /// Serves jobs: runs the spiders of this program from a queue and at the times of cron lines.
+    Serve {
+        #[command(subcommand)]
+        what: ServeCommand,
+    },
+
+    /// Asks a daemon of jobs (`serve jobs`), and gives it orders.
+    Jobs(JobsArgs),
 
     /// Fetches one page and prints the items and the requests that its callback gives.
     Parse(Box<ParseArgs>),
@@ -289,6 +299,8 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
     ];
     let control =
         [format!("control {spider}-crawl status"), format!("control {spider}-crawl delay slow.example 5")];
+    let serve = ["serve jobs --dir jobs --config jobs.toml".to_owned()];
+    let jobs = [format!("jobs schedule {name} {spider} -a NAME=VALUE"), "jobs list --dir jobs".to_owned()];
     let parse = [
         format!("parse https://example.org/ --spider {spider}"),
         "parse https://example.org/1 --callback Item --depth 1 --pipelines".to_owned(),
@@ -307,6 +319,8 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
         .mut_subcommand("list", of(example(&["list".to_owned()])))
         .mut_subcommand("crawl", of(example(&crawl)))
         .mut_subcommand("control", of(example(&control)))
+        .mut_subcommand("serve", of(example(&serve)))
+        .mut_subcommand("jobs", of(example(&jobs)))
         .mut_subcommand("parse", of(example(&parse)))
         .mut_subcommand("shell", of(example(&shell)))
         .mut_subcommand("settings", of(example(&settings)))

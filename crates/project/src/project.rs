@@ -14,6 +14,7 @@ use url::Url;
 use crate::arguments::Arguments;
 use crate::command::exit::{Exit, Failure, Outcome};
 use crate::command::flags::SettingsArgs;
+use crate::command::jobs::ServeCommand;
 use crate::command::render::escape;
 use crate::command::settings::listing;
 use crate::command::{self, Config, on_runtime, panics};
@@ -32,6 +33,8 @@ type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
 /// | `list` | lists the spiders |
 /// | `crawl SPIDER [-a NAME=VALUE] [-s SETTING=VALUE] [-o FILE] [--out DIR]` | runs one |
 /// | `control DIR status\|pause\|resume\|stop\|...` | looks at a crawl that runs with `--control`, and steers it |
+/// | `serve jobs --dir DIR [--config FILE]` | runs spiders from a queue and at the times of cron lines |
+/// | `jobs status\|list\|schedule\|cancel\|log\|items\|... --dir DIR` | asks that daemon |
 /// | `parse URL [--spider SPIDER] [--callback LABEL] [--depth LINKS] [--pipelines]` | fetches one page and prints what its callback gives |
 /// | `shell [URL] [-c COMMAND]` | tries selectors on a page, with the settings of a spider |
 /// | `settings [SPIDER]` | lists the settings and where they come from |
@@ -146,6 +149,11 @@ impl Project {
             }
             Command::Crawl(args) => on_runtime(crawl::run(self, *args)),
             Command::Control(args) => on_runtime(command::control::run(args)),
+            Command::Serve { what: ServeCommand::Jobs(args) } => {
+                let (program, folder) = (std::env::current_exe()?, std::env::current_dir()?);
+                on_runtime(command::jobs::serve(args, |config| config.program(self.name, program, folder)))
+            }
+            Command::Jobs(args) => on_runtime(command::jobs::run(args)),
             Command::Parse(args) => on_runtime(parse::run(self, *args)),
             Command::Shell(args) => on_runtime(shell::run(self, *args)),
             Command::Settings(args) => self.settings(&args),

@@ -27,7 +27,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::command::attended::Ended;
-use crate::command::{control, on_runtime};
+use crate::command::{control, jobs, on_runtime};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::reachable::advice;
 
@@ -79,6 +79,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Dedup { what } => dedup::run(*what),
         Command::Control(args) => on_runtime(control::run(args)),
         Command::Job { what } => job::run(what),
+        Command::Jobs(args) => on_runtime(jobs::run(args)),
         Command::New(args) => new::project(&args),
         Command::Genspider(args) => new::spider(&args),
         Command::Explain(args) => explain::run(&args),

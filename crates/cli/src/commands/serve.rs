@@ -10,6 +10,7 @@ use huntsman::sweep::service::{ArticleReader, Checker, Wikis};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::command::jobs::{self, ServeCommand};
 use crate::config::Config;
 use crate::copyvio::{Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
@@ -23,6 +24,10 @@ use crate::server::{Limits, serve};
 const ARTICLE_TIME: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: ServeArgs) -> Outcome {
+    if let Some(ServeCommand::Jobs(args)) = args.what {
+        let program = std::env::current_exe()?;
+        return jobs::serve(args, |config| config.huntsman(program)).await;
+    }
     // Signals are handled before anything is printed: a program that waits for the line with the address may send a
     // signal at once.
     let mut signals = Signals::listen();

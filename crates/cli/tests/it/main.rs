@@ -15,6 +15,8 @@ mod dedup_metrics;
 mod dedup_s3;
 mod directory;
 mod job;
+#[cfg(target_os = "linux")]
+mod jobs;
 mod near_dup;
 mod new;
 mod pdf_text;

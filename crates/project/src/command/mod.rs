@@ -10,6 +10,7 @@ pub mod dashboard;
 pub mod directory;
 pub mod exit;
 pub mod flags;
+pub mod jobs;
 pub mod logging;
 pub mod metrics;
 pub mod panics;
