@@ -15,6 +15,9 @@ struct Kinds;
 #[doc = include_str!("../docs/guide/declarative.md")]
 struct Declarative;
 
+#[doc = include_str!("../docs/guide/daemon.md")]
+struct Daemon;
+
 #[cfg(feature = "project")]
 #[doc = include_str!("../docs/guide/projects.md")]
 struct Projects;

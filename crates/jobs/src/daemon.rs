@@ -204,8 +204,10 @@ impl Owner {
         );
     }
 
+    /// The present time; people read it, so it has no finer part than milliseconds.
     fn now(&self) -> Timestamp {
-        (self.clock)()
+        let now = (self.clock)();
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
     /// Time until something may be due.

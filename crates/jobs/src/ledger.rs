@@ -390,7 +390,7 @@ mod tests {
         let mut ledger = Ledger::default();
         let id = add(&mut ledger, "a", 0).unwrap();
         for fate in [Fate::WaitsAgain, Fate::Finished] {
-            assert_eq!(started(&mut ledger, &limits(1, 1)), [id.clone()]);
+            assert_eq!(started(&mut ledger, &limits(1, 1)), std::slice::from_ref(&id));
             assert_eq!(ledger.end(&id, &KILLED, &Found::default(), (1, false), now()), fate);
         }
         assert_eq!(ledger.job(&id).unwrap().outcome.as_ref().unwrap().reason, "killed by signal 9");

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    fn order(more: Value) -> Result<Order, String> {
+    fn order(more: &Value) -> Result<Order, String> {
         let mut whole = json!({ "project": "p", "spider": "s" });
         whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let order: Order = serde_json::from_value(whole).map_err(|error| error.to_string())?;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn values_become_single_words_of_a_command_line() {
-        let order = order(json!({ "args": { "a": "--out=/x", "b": 3, "c": true } })).unwrap();
+        let order = order(&json!({ "args": { "a": "--out=/x", "b": 3, "c": true } })).unwrap();
         let words: Vec<String> = flags("--argument=", &order.args).collect();
         assert_eq!(words, ["--argument=a=--out=/x", "--argument=b=3", "--argument=c=true"]);
     }
@@ -113,7 +113,7 @@ mod tests {
             (json!({ "priority": 1e12 }), "expected i32"),
             (json!({ "program": "/bin/sh" }), "unknown field"),
         ] {
-            let error = order(more).unwrap_err();
+            let error = order(&more).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
     }

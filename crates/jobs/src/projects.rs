@@ -20,13 +20,16 @@ const LIST_TIME: Duration = Duration::from_secs(10);
 /// Most bytes of such a list.
 const MAX_LIST: u64 = 1 << 20;
 
+/// The time of the last change of a program, and its spiders.
+type List = (Option<SystemTime>, Vec<String>);
+
 /// The projects by their names.
 #[derive(Debug)]
 pub(crate) struct Projects {
     projects: BTreeMap<String, Project>,
     huntsman: Option<PathBuf>,
     /// The spiders of programs, as long as the programs are the same.
-    lists: Mutex<HashMap<PathBuf, (Option<SystemTime>, Vec<String>)>>,
+    lists: Mutex<HashMap<PathBuf, List>>,
 }
 
 impl Projects {

@@ -77,6 +77,16 @@ struct Numbers {
     error: Option<String>,
     pages: u64,
     items: Option<u64>,
+    #[serde(default)]
+    stats: Stats,
+}
+
+/// The stats that are of interest.
+#[derive(Default, Deserialize)]
+struct Stats {
+    /// Items of a spider file; other crawls tell their number in the report.
+    #[serde(rename = "items/written")]
+    written: Option<u64>,
 }
 
 impl Found {
@@ -92,7 +102,7 @@ impl Found {
             found.reason = Some(numbers.finish_reason);
             found.error = numbers.error;
             found.pages = Some(numbers.pages);
-            found.items = numbers.items;
+            found.items = numbers.items.or(numbers.stats.written);
         }
         found
     }
