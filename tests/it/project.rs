@@ -633,3 +633,52 @@ fn the_shell_of_a_project_knows_its_spider_and_its_settings() {
     let said = run(bookshop(dir.path()).args(plain).args(["-c", "css a.book::text"]));
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "Mills\nDams\n"), "{said:?}");
 }
+
+/// A program that is killed when this value is dropped, if it has not ended.
+#[cfg(unix)]
+struct Killed(std::process::Child);
+
+#[cfg(unix)]
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_program_serves_its_own_spiders_as_jobs() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let settings = format!("allow_addresses = [\"127.0.0.1:{}\"]\ndownload_delay = 0\n", site.port());
+    fs::write(dir.path().join("huntsman.toml"), settings).unwrap();
+    let mut daemon = bookshop(dir.path());
+    let daemon = daemon.args(["serve", "jobs", "-L", "error"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut daemon = Killed(daemon);
+    let begun = Instant::now();
+    let until = |arguments: &[&str], is_wanted: &dyn Fn(&Said) -> bool| loop {
+        let said = words(dir.path(), arguments);
+        if is_wanted(&said) {
+            return said;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{said:?}");
+    };
+    until(&["jobs", "status"], &|said| said.code == Some(0));
+    assert_eq!(words(dir.path(), &["jobs", "spiders", "bookshop"]).stdout, "books\ncheap\n");
+    let start = format!("start={}", site.url("/"));
+    let said = words(dir.path(), &["jobs", "schedule", "bookshop", "books", "-a", &start]);
+    let id = said.stdout.trim().to_owned();
+    assert!(said.code == Some(0) && !id.is_empty(), "{said:?}");
+    let done = until(&["jobs", "show", &id, "--json"], &|said| said.stdout.contains("finished"));
+    let job: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&job["exit_code"], &job["items"]), (&0.into(), &2.into()), "{job}");
+    assert_eq!(titles(&words(dir.path(), &["jobs", "items", &id]).stdout), ["Dams", "Mills"]);
+    // An argument that the spider does not know is refused by the program, and the log says why.
+    let said = words(dir.path(), &["jobs", "schedule", "bookshop", "books", "-a", "shlf=1"]);
+    let id = said.stdout.trim().to_owned();
+    let done = until(&["jobs", "show", &id, "--json"], &|said| said.stdout.contains("finished"));
+    assert!(done.stdout.contains("exit code 2; the log says more"), "{done:?}");
+    assert!(!words(dir.path(), &["jobs", "log", &id]).stdout.is_empty());
+    run(Command::new("kill").args(["-TERM", &daemon.0.id().to_string()]));
+    assert_eq!(daemon.0.wait().unwrap().code(), Some(130));
+}

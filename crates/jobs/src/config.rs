@@ -15,8 +15,7 @@ use crate::error::Error;
 use crate::order::Order;
 
 /// Limits of a daemon. All have defaults, and a key of the same name in the configuration.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// Most jobs that run at once. Default: the number of processors.
@@ -54,7 +53,7 @@ impl Limits {
         Duration::from_secs(self.stop_time)
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let at_least_one = [("max_proc", self.max_proc), ("per_spider", self.per_spider)];
         if let Some((name, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
             return Err(format!("{name} = 0: no job would run; use 1 or more"));
@@ -258,6 +257,19 @@ impl Config {
     /// Sets the command `huntsman`, which runs spider files, unless the file names one.
     pub fn huntsman(mut self, program: PathBuf) -> Self {
         self.huntsman.get_or_insert(program);
+        self
+    }
+
+    /// Sets the limits, whatever the file says.
+    ///
+    /// ```
+    /// let mut limits = huntsman_jobs::Limits::default();
+    /// limits.max_proc = 2;
+    /// let config = huntsman_jobs::Config::default().limits(limits);
+    /// # let _ = config;
+    /// ```
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 

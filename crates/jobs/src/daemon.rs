@@ -87,6 +87,7 @@ impl Daemon {
     /// taken.
     pub async fn open(folder: &Path, config: Config) -> Result<Self, Error> {
         let failed = |doing| move |source| Error::File { doing, path: folder.to_owned(), source };
+        config.limits.check().map_err(Error::Unusable)?;
         huntsman_files::create_dir_all(folder).map_err(failed("making"))?;
         // Jobs have working directories of their own, so the paths that they get are absolute.
         let places = Places::new(std::path::absolute(folder).map_err(failed("finding"))?);

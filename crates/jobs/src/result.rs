@@ -76,7 +76,6 @@ struct Numbers {
     finish_reason: String,
     error: Option<String>,
     pages: u64,
-    items: Option<u64>,
     #[serde(default)]
     stats: Stats,
 }
@@ -84,9 +83,11 @@ struct Numbers {
 /// The stats that are of interest.
 #[derive(Default, Deserialize)]
 struct Stats {
-    /// Items of a spider file; other crawls tell their number in the report.
+    /// Items of a spider file, whose crawl counts its pages as items as well.
     #[serde(rename = "items/written")]
     written: Option<u64>,
+    #[serde(rename = "item_scraped_count")]
+    scraped: Option<u64>,
 }
 
 impl Found {
@@ -102,7 +103,7 @@ impl Found {
             found.reason = Some(numbers.finish_reason);
             found.error = numbers.error;
             found.pages = Some(numbers.pages);
-            found.items = numbers.items.or(numbers.stats.written);
+            found.items = numbers.stats.written.or(numbers.stats.scraped);
         }
         found
     }

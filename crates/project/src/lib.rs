@@ -1,4 +1,4 @@
-//! A program made of spiders: [`Project`] gives it the commands `list`, `crawl`, `parse`, `shell`, `settings`, `check` and `version`, and all that a crawl by
+//! A program made of spiders: [`Project`] gives it the commands `list`, `crawl`, `serve jobs`, `parse`, `shell`, `settings`, `check` and `version`, and all that a crawl by
 //! hand or by a timer needs: a settings file, variables of the environment, a log, gentle stops, progress, jobs that go on, metrics,
 //! reports and exit codes.
 //!
