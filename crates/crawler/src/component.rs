@@ -112,12 +112,18 @@ pub struct PageNeeds {
     pub text: bool,
     /// The blocks that the text consists of, with their positions.
     pub blocks: bool,
+    /// What an audit judges: resources, headings, images, fields, ids, names of links.
+    pub audit: bool,
 }
 
 impl PageNeeds {
     /// The needs of both together.
     pub fn or(self, other: Self) -> Self {
-        Self { text: self.text || other.text, blocks: self.blocks || other.blocks }
+        Self {
+            text: self.text || other.text,
+            blocks: self.blocks || other.blocks,
+            audit: self.audit || other.audit,
+        }
     }
 }
 

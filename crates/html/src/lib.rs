@@ -20,6 +20,7 @@
 
 mod blocks;
 mod charset;
+mod facts;
 mod foreign;
 mod kind;
 mod link;
@@ -34,6 +35,7 @@ mod tokenizer;
 mod value;
 
 pub use charset::{CharsetSource, Decoded, content_charset, decode_body, encode_query};
+pub use facts::{FieldFact, FormFact, Heading, ImageFact, LinkFact, PageFacts, TextFact};
 pub use kind::{PageKind, kind_from_headers, sniff};
 pub use link::{Link, LinkTag, ResourceKind, ResourceLink};
 pub use meta::{LinkElement, Meta, MetaRefresh};

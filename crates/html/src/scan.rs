@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::blocks::Path;
+use crate::facts::{FactSink, PageFacts};
 use crate::foreign::Foreign;
 use crate::link::{Link, LinkTag, ResourceKind, ResourceLink, has_word};
 use crate::meta::{LinkElement, Meta, MetaRefresh};
@@ -30,11 +31,21 @@ pub struct ScanOptions {
     /// Whether `noscript` is ignored, as in a browser with script. Default: false: its links and metas are kept and
     /// marked. Its text is never kept.
     pub scripting: bool,
+    /// What an audit judges besides: headings, images, fields, ids, names of links ([`Scan::facts`]). Default: false.
+    pub audit: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { links: true, text: true, blocks: false, resources: false, max_links: 50_000, scripting: false }
+        Self {
+            links: true,
+            text: true,
+            blocks: false,
+            resources: false,
+            max_links: 50_000,
+            scripting: false,
+            audit: false,
+        }
     }
 }
 
@@ -46,7 +57,7 @@ impl ScanOptions {
 
     /// Everything that a scan can collect.
     pub fn everything() -> Self {
-        Self { blocks: true, resources: true, ..Self::default() }
+        Self { blocks: true, resources: true, audit: true, ..Self::default() }
     }
 }
 
@@ -159,6 +170,7 @@ pub struct Scan {
     /// The length of the text at each change of region, with the new region.
     pub(crate) region_starts: Vec<(u32, Region)>,
     pub(crate) path: Path,
+    facts: Option<Box<PageFacts>>,
 }
 
 /// How much of a page was left out because of limits.
@@ -196,8 +208,15 @@ impl Scan {
         self.is_truncated = doc.len() > MAX_DOCUMENT;
         self.has_text = options.text || options.blocks;
         let mut sink = PageSink::new(doc, self, options);
-        tokenize(doc, &mut sink);
-        sink.finish();
+        if options.audit {
+            let mut sink = FactSink::new(doc, sink);
+            tokenize(doc, &mut sink);
+            let facts = sink.finish();
+            self.facts = Some(Box::new(facts));
+        } else {
+            tokenize(doc, &mut sink);
+            sink.finish();
+        }
         self.is_truncated |= self.text.is_cut();
     }
 
@@ -218,6 +237,7 @@ impl Scan {
         self.regions.clear();
         self.region_starts.clear();
         self.path.clear();
+        self.facts = None;
     }
 
     /// The links, in document order, repetitions included.
@@ -363,6 +383,11 @@ impl Scan {
         self.regions()
             .filter(move |(_, region)| wanted.is_none_or(|wanted| *region == wanted))
             .map(|(text, _)| text)
+    }
+
+    /// What an audit judges besides links, head and text; `None` without [`ScanOptions::audit`].
+    pub fn facts(&self) -> Option<&PageFacts> {
+        self.facts.as_deref()
     }
 
     /// What was left out because of limits.

@@ -182,6 +182,19 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         self.end_block();
     }
 
+    /// Number of links so far.
+    pub(crate) fn links(&self) -> usize {
+        self.scan.links.len()
+    }
+
+    pub(crate) fn is_in_template(&self) -> bool {
+        self.templates > 0
+    }
+
+    pub(crate) fn is_in_noscript(&self) -> bool {
+        self.noscripts > 0
+    }
+
     fn attribute(&self, slot: Slot) -> Option<Span> {
         (self.set & 1 << slot as u32 != 0).then(|| self.attributes[slot as usize])
     }

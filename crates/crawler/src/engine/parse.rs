@@ -71,6 +71,8 @@ impl Core {
         let options = ScanOptions {
             text: settings.page_text || self.page_needs.text,
             blocks: settings.page_blocks || self.page_needs.blocks,
+            resources: self.page_needs.audit,
+            audit: self.page_needs.audit,
             ..ScanOptions::links_only()
         };
         let mut page = Page::with_options(request, response, options);
