@@ -194,6 +194,16 @@ struct FileValues {
 
 impl FileValues {
     fn of(mut project: Map<String, Value>) -> Result<Self> {
+        // The table of the audit is another way to write its settings.
+        match project.remove("audit") {
+            None => {}
+            Some(Value::Object(audit)) => {
+                project.extend(audit.into_iter().map(|(name, value)| (format!("audit_{name}"), value)));
+            }
+            Some(other) => {
+                return Err(Error::usage(format!("audit = {other}: use a table of settings, [audit]")));
+            }
+        }
         let mut spiders = BTreeMap::new();
         match project.remove("spiders") {
             None => {}

@@ -5,7 +5,7 @@ use huntsman_crawler::{
 };
 
 use crate::sinks::FeedSettings;
-use crate::{ItemCheckSettings, MediaSettings};
+use crate::{AuditSettings, ItemCheckSettings, MediaSettings};
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each can be switched off or
 /// moved by its name in the settings `downloader_middlewares` and `spider_middlewares`.
@@ -39,6 +39,7 @@ impl Defaults {
 impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
         crate::install_built_in(builder)
+            .with_settings::<AuditSettings>()
             .with_settings::<FeedSettings>()
             .with_settings::<ItemCheckSettings>()
             .with_settings::<MediaSettings>()

@@ -29,6 +29,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod added;
+mod audit_settings;
 mod avoid_dup;
 mod chain;
 mod config;
@@ -110,6 +111,7 @@ defaults::built_in! {
     webhook::{Webhook, WebhookSettings, WebhookWhen};
 }
 
+pub use audit_settings::{AuditIgnore, AuditSettings};
 pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources, CrawlSources};
 pub use declared::{DeclaredItem, DeclaredSpider};

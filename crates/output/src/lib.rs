@@ -76,6 +76,12 @@ pub const HTML_REPORT: &str = "report.html";
 pub const SWEEP: &str = "sweep.jsonl";
 /// The results of a sweep for people.
 pub const SWEEP_REPORT: &str = "sweep.html";
+/// The issues of an audit.
+pub const ISSUES: &str = "issues.jsonl";
+/// What an audit kept of each answer.
+pub const AUDITED: &str = "state/audit.jsonl";
+/// The directory of the tables of an audit.
+pub const TABLES: &str = "csv";
 /// Address and token of the control, while the crawl runs with one.
 pub const CONTROL: &str = "control.json";
 /// The directory for the state that later runs need.
@@ -90,10 +96,22 @@ const PAIRS: &str = "state/pairs";
 /// Articles of a sweep that wait to be checked.
 const ARTICLES: &str = "state/articles";
 /// Directories that a run creates, and that `--fresh` deletes.
-const OWN_FOLDERS: [&str; 3] = [JOB, PAIRS, ARTICLES];
+const OWN_FOLDERS: [&str; 4] = [JOB, PAIRS, ARTICLES, TABLES];
 /// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
-const OWN_FILES: [&str; 10] =
-    [PAGES, DROPS, ITEMS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT, CONTROL];
+const OWN_FILES: [&str; 12] = [
+    PAGES,
+    DROPS,
+    ITEMS,
+    REPORT,
+    HTML_REPORT,
+    RULES,
+    CANONICAL,
+    SWEEP,
+    SWEEP_REPORT,
+    CONTROL,
+    ISSUES,
+    AUDITED,
+];
 
 /// Suffix of the temporary file with which a file is replaced; a kill may leave such a file behind.
 const UNFINISHED: &str = ".new";

@@ -77,6 +77,8 @@ pub enum Run {
     Sweep,
     /// `huntsman demo`.
     Demo,
+    /// `huntsman audit`.
+    Audit,
 }
 
 impl Run {
@@ -86,6 +88,7 @@ impl Run {
             Self::Crawl => "crawl",
             Self::Sweep => "sweep",
             Self::Demo => "demo",
+            Self::Audit => "audit",
         }
     }
 }

@@ -167,6 +167,15 @@ impl Format for Rows {
     }
 }
 
+/// Adds a row of CSV outside of a feed, with the guard against formulas.
+///
+/// # Errors
+/// None that a buffer in memory has.
+pub fn csv_row<'a>(cells: impl IntoIterator<Item = &'a Value>, out: &mut Vec<u8>) -> Result<()> {
+    let rows = Rows::default();
+    write_row(cells.into_iter().map(|value| rows.cell(value)), out)
+}
+
 fn write_row(cells: impl Iterator<Item = String>, out: &mut Vec<u8>) -> Result<()> {
     let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 10).from_writer(out);
     writer.write_record(cells.map(String::into_bytes))?;

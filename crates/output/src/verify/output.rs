@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Problem, Verdict};
 use crate::render::counted;
-use crate::{DROPS, HTML_REPORT, PAGES, REPORT, Run, SWEEP, SWEEP_REPORT, State, Status, job_of};
+use crate::{DROPS, HTML_REPORT, ISSUES, PAGES, REPORT, Run, SWEEP, SWEEP_REPORT, State, Status, job_of};
 
 /// Number of problems of each kind that are listed one by one.
 const LISTED: usize = 10;
@@ -60,7 +60,10 @@ impl Verdict {
             State::Interrupted => check.verdict.note("the run was stopped; the same command goes on"),
             State::Finished => {}
         }
-        let pages = check.records(PAGES)?;
+        // An audit writes its pages at its end, from what it kept of each answer.
+        let is_audit = status.run() == Run::Audit;
+        let has_pages = !is_audit || status.state == State::Finished;
+        let pages = if has_pages { check.records(PAGES)? } else { 0 };
         let drops = check.records(DROPS)?;
         check.verdict.count("pages", pages);
         check.verdict.count("drops", drops);
@@ -82,6 +85,7 @@ fn kind(run: Run) -> &'static str {
         Run::Crawl => "output of a crawl",
         Run::Sweep => "output of a sweep",
         Run::Demo => "output of a demo",
+        Run::Audit => "output of an audit",
     }
 }
 
@@ -177,6 +181,7 @@ impl OutputCheck<'_> {
             Run::Crawl => None,
             Run::Sweep => Some(SWEEP_REPORT),
             Run::Demo => Some(HTML_REPORT),
+            Run::Audit => Some(ISSUES),
         };
         for name in [Some(REPORT), further].into_iter().flatten() {
             let file = self.path.join(name);
@@ -190,7 +195,8 @@ impl OutputCheck<'_> {
         {
             self.problem(file, None, format!("it cannot be read ({error})"));
         }
-        if pages != self.status.pages {
+        // Not every answer of an audit is a page of the site.
+        if pages != self.status.pages && self.status.run() != Run::Audit {
             let what = format!("it has {}, and the run wrote {}", counted(pages, "page"), self.status.pages);
             self.problem(self.path.join(PAGES), None, what);
         }

@@ -1,0 +1,67 @@
+//! The settings of an audit (`[audit]` in a settings file).
+//!
+//! They are declared here and not beside the rules, because all commands read one settings file, and a name that `audit` knows must not be
+//! an unknown one to `crawl`. The rules are in a crate above this one.
+
+use std::collections::BTreeMap;
+
+use huntsman_crawler::settings;
+use serde::{Deserialize, Serialize};
+
+settings! {
+    /// Limits and choices of an audit. In a settings file they stand in the table `[audit]`, there without `audit_`.
+    pub struct AuditSettings {
+        /// Least number of characters of a title; wide ones count twice.
+        audit_title_min: usize = 20;
+        /// Largest number of characters of a title; wide ones count twice.
+        audit_title_max: usize = 60;
+        /// Least number of characters of a description; wide ones count twice.
+        audit_description_min: usize = 80;
+        /// Largest number of characters of a description; wide ones count twice.
+        audit_description_max: usize = 160;
+        /// Least number of words of a page's own text.
+        audit_words_min: usize = 200;
+        /// Largest number of characters of a URL.
+        audit_url_max: usize = 115;
+        /// Largest number of parameters of a URL.
+        audit_url_parameters_max: usize = 3;
+        /// Largest number of different URLs that a page links to.
+        audit_links_max: usize = 100;
+        /// Largest number of characters of an alternative text.
+        audit_alt_max: usize = 100;
+        /// Largest number of bytes of an image, as transferred.
+        audit_img_bytes_max: u64 = 500_000;
+        /// Largest number of bytes of the HTML of a page, decoded.
+        audit_page_bytes_max: u64 = 2_000_000;
+        /// Least number of seconds for which scripts, styles and images may be kept.
+        audit_asset_ttl_min: u64 = 86_400;
+        /// Largest number of elements of a page.
+        audit_dom_max: usize = 1_500;
+        /// Largest number of different files that a page loads.
+        audit_requests_max: usize = 100;
+        /// Largest number of clicks from a start URL to a page.
+        audit_depth_max: u16 = 4;
+        /// Largest number of redirects that a link may pass.
+        audit_redirect_hops_max: usize = 1;
+        /// Severity of codes in place of their own: error, warning, notice or off.
+        audit_severity: BTreeMap<String, String> = BTreeMap::new();
+        /// Issues that are listed as ignored.
+        audit_ignore: Vec<AuditIgnore> = Vec::new();
+        /// What makes the command fail: a severity, a family or a code, with `>N` behind it for more than N issues.
+        audit_fail_on: Vec<String> = Vec::new();
+    }
+}
+
+/// A rule for issues that are known and accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditIgnore {
+    /// The code.
+    pub code: String,
+    /// Pattern of the URL of the issue: a glob, or a regular expression after `re:`; without one, every URL.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Why they are accepted; it stands in the report.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
