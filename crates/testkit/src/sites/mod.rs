@@ -3,6 +3,8 @@
 //! [`Harbour`] and [`Uniform`] are functions from an address to a page, which any server can send; the command
 //! `huntsman` does. The others are sites for this crate's server.
 
+#[cfg(feature = "kit")]
+mod audit;
 mod boats;
 #[cfg(feature = "kit")]
 mod forum;
@@ -17,6 +19,8 @@ mod uniform;
 #[cfg(feature = "kit")]
 mod words;
 
+#[cfg(feature = "kit")]
+pub use audit::{AUDITED, Audited, audited};
 #[cfg(feature = "kit")]
 pub use forum::{Forum, forum};
 pub use harbour::Harbour;

@@ -1,0 +1,351 @@
+//! An audit: how it is set up, run and judged.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use huntsman_crawler::{
+    Context, CrawlReport, CrawlerBuilder, Downloader, Error, Event, HttpDownloader, Layer, OnItem, Pipeline,
+    Profile, Result, Settings, Sitemaps, Start,
+};
+use huntsman_middleware::{AuditSettings, Defaults, RobotsSitemaps};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::code::Code;
+use crate::gate::{FailOn, GateFailure};
+use crate::issue::{Choices, Issue, Wanted, judge};
+use crate::record::Record;
+use crate::rule::{Rule, RuleSet};
+use crate::site::{Refused, Site};
+use crate::spider::{AuditSpider, Judge, Reach, of_sitemap};
+
+/// The settings in which an audit differs from a crawl, besides those of the profile `audit`.
+pub fn settings() -> Vec<(&'static str, Value)> {
+    vec![
+        ("scope", "host".into()),
+        // Every status is an answer to judge.
+        ("httperror_allow_all", true.into()),
+        // A host without a robots.txt that can be read is a finding, and nothing waits for it.
+        ("robots_retry_delays", Value::Array(Vec::new())),
+    ]
+}
+
+/// What is judged, and by which rules.
+#[derive(Clone)]
+pub struct AuditOptions {
+    pub(crate) reach: Reach,
+    sitemaps: bool,
+    rules: RuleSet,
+    only: Vec<String>,
+    ignored: Vec<String>,
+    fail_on: Vec<String>,
+}
+
+impl std::fmt::Debug for AuditOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuditOptions").field("reach", &self.reach).finish_non_exhaustive()
+    }
+}
+
+impl Default for AuditOptions {
+    fn default() -> Self {
+        Self::with_rules(Vec::new())
+    }
+}
+
+impl AuditOptions {
+    /// The built-in rules, and these.
+    pub fn with_rules(own: Vec<Box<dyn Rule>>) -> Self {
+        Self {
+            reach: Reach { follow: true, external: true, resources: true },
+            sitemaps: true,
+            rules: RuleSet::new(own),
+            only: Vec::new(),
+            ignored: Vec::new(),
+            fail_on: Vec::new(),
+        }
+    }
+
+    /// Judges only the start URLs, without following links.
+    pub fn list_only(mut self, list_only: bool) -> Self {
+        self.reach.follow = !list_only;
+        self.sitemaps &= !list_only;
+        self
+    }
+
+    /// Leaves out links to other sites.
+    pub fn no_external(mut self, leave_out: bool) -> Self {
+        self.reach.external = !leave_out;
+        self
+    }
+
+    /// Leaves out images, scripts and styles.
+    pub fn no_resources(mut self, leave_out: bool) -> Self {
+        self.reach.resources = !leave_out;
+        self
+    }
+
+    /// Does not read sitemaps.
+    pub fn no_sitemaps(mut self, leave_out: bool) -> Self {
+        self.sitemaps &= !leave_out;
+        self
+    }
+
+    /// Judges only these families and codes; one that begins with a hyphen is left out.
+    pub fn only(mut self, names: Vec<String>) -> Self {
+        self.only = names;
+        self
+    }
+
+    /// Leaves out these codes and families.
+    pub fn ignore(mut self, names: Vec<String>) -> Self {
+        self.ignored = names;
+        self
+    }
+
+    /// Fails on these conditions, besides those of the setting `audit_fail_on`: a severity, a family or a code, with `>N` behind it for more than N
+    /// issues.
+    pub fn fail_on(mut self, conditions: Vec<String>) -> Self {
+        self.fail_on = conditions;
+        self
+    }
+
+    /// The codes that are judged.
+    pub fn codes(&self) -> impl Iterator<Item = &Code> {
+        self.rules.codes()
+    }
+
+    /// Checks the names in these options and in the settings.
+    ///
+    /// # Errors
+    /// A name is unknown; the error names it.
+    pub fn check(&self, settings: &Settings) -> Result<()> {
+        self.judgement(settings).map(drop)
+    }
+
+    fn judgement(&self, settings: &Settings) -> Result<Judgement> {
+        let limits: AuditSettings = settings.of()?;
+        let conditions = limits.audit_fail_on.iter().chain(&self.fail_on);
+        Ok(Judgement {
+            choices: Choices::new(&limits, &self.rules)?,
+            wanted: Wanted::parse(&self.only, &self.ignored, &self.rules)?,
+            fail_on: conditions
+                .map(|condition| FailOn::parse(condition, &self.rules))
+                .collect::<Result<_>>()?,
+            limits,
+        })
+    }
+
+    /// The crawl of an audit. Its items are the records that [`judge`](Self::judge) needs; pipelines keep them. It still lacks a downloader, and
+    /// the settings of [`settings`].
+    pub fn crawl(&self, start: Start) -> CrawlerBuilder<Sitemaps<AuditSpider>> {
+        let spider = Sitemaps::new(AuditSpider::new(start, self.reach))
+            .on_sitemap(|page, _, out| of_sitemap(page, out));
+        let discovery = self.sitemaps.then(|| RobotsSitemaps::of(&spider));
+        let rules = self.rules.clone();
+        let builder = CrawlerBuilder::new(spider)
+            .plugin(Defaults)
+            .component(move |settings: &Settings| Judge::from_settings(settings, rules).map(Some));
+        match discovery {
+            Some(discovery) => builder.plugin(discovery),
+            None => builder,
+        }
+    }
+
+    /// Judges what a crawl found. `is_complete` says whether it ended by itself; what is not there is judged only then.
+    ///
+    /// # Errors
+    /// A name in the options or settings is unknown.
+    pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
+        let Judgement { limits, choices, wanted, fail_on } = self.judgement(settings)?;
+        let site = Site::new(found.records, found.refused, limits, is_complete);
+        let (ignored, issues): (Vec<Issue>, Vec<Issue>) = judge(&site, &self.rules, &choices, &wanted)
+            .into_iter()
+            .partition(|issue| issue.ignored.is_some());
+        let gate = fail_on.iter().filter_map(|condition| condition.judge(&issues)).collect();
+        let codes = self.rules.codes().filter(|code| wanted.has(code)).copied().collect();
+        Ok(Audit { issues, ignored, gate, codes, site, crawl: None })
+    }
+}
+
+struct Judgement {
+    limits: AuditSettings,
+    choices: Choices,
+    wanted: Wanted,
+    fail_on: Vec<FailOn>,
+}
+
+/// What a crawl found: its records, and the URLs that it did not request.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    records: Vec<Record>,
+    refused: BTreeMap<String, Refused>,
+}
+
+#[derive(Deserialize)]
+struct DroppedLine {
+    url: String,
+    reason: String,
+    detail: Option<String>,
+}
+
+impl Found {
+    /// Reads what a crawl wrote: the records, and `drops.jsonl`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a line is no record; the error names it.
+    pub fn read(records: &Path, drops: &Path) -> Result<Self> {
+        let mut found = Self::default();
+        each_line(records, &mut |record| found.records.push(record))?;
+        each_line(drops, &mut |line: DroppedLine| {
+            found.refused.insert(line.url, Refused { reason: line.reason, detail: line.detail });
+        })?;
+        Ok(found)
+    }
+}
+
+fn each_line<T: for<'de> Deserialize<'de>>(path: &Path, each: &mut dyn FnMut(T)) -> Result<()> {
+    let context = || format!("reading {}", path.display());
+    let file = std::fs::File::open(path).map_err(|error| Error::from(error).context(context()))?;
+    for (number, line) in std::io::BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(|error| Error::from(error).context(context()))?;
+        let value = serde_json::from_str(&line)
+            .map_err(|error| Error::from(error).context(format!("{}, line {}", context(), number + 1)))?;
+        each(value);
+    }
+    Ok(())
+}
+
+/// The result of an audit.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Audit {
+    /// The issues, the worst first.
+    pub issues: Vec<Issue>,
+    /// The issues that settings accept.
+    pub ignored: Vec<Issue>,
+    /// The conditions under which it fails that are met.
+    pub gate: Vec<GateFailure>,
+    /// The codes that were judged.
+    pub codes: Vec<Code>,
+    /// The site.
+    pub site: Site,
+    /// The report of the crawl, if this audit ran it.
+    pub crawl: Option<CrawlReport>,
+}
+
+impl Audit {
+    /// The issues of a code.
+    pub fn of<'a>(&'a self, code: &'a str) -> impl Iterator<Item = &'a Issue> {
+        self.issues.iter().filter(move |issue| issue.code == code)
+    }
+}
+
+/// An audit that is being set up; [`audit`](crate::audit) makes one.
+pub struct AuditBuilder {
+    urls: Vec<String>,
+    own: Vec<Box<dyn Rule>>,
+    settings: Vec<(String, Value)>,
+    options: Box<dyn FnOnce(AuditOptions) -> AuditOptions + Send>,
+    downloader: Option<
+        Box<
+            dyn FnOnce(CrawlerBuilder<Sitemaps<AuditSpider>>) -> CrawlerBuilder<Sitemaps<AuditSpider>> + Send,
+        >,
+    >,
+}
+
+impl std::fmt::Debug for AuditBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuditBuilder").field("urls", &self.urls).finish_non_exhaustive()
+    }
+}
+
+impl AuditBuilder {
+    pub(crate) fn new(urls: Vec<String>) -> Self {
+        Self {
+            urls,
+            own: Vec::new(),
+            settings: Vec::new(),
+            options: Box::new(|options| options),
+            downloader: None,
+        }
+    }
+
+    /// Adds a rule of one's own.
+    pub fn rule(mut self, rule: impl Rule) -> Self {
+        self.own.push(Box::new(rule));
+        self
+    }
+
+    /// Sets a setting, as [`CrawlerBuilder::set`] does.
+    pub fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.settings.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Changes what is judged: `.options(|options| options.no_external(true))`.
+    pub fn options(mut self, change: impl FnOnce(AuditOptions) -> AuditOptions + Send + 'static) -> Self {
+        self.options = Box::new(change);
+        self
+    }
+
+    /// Fetches by another downloader than the HTTP client.
+    pub fn downloader(mut self, downloader: impl Downloader) -> Self {
+        self.downloader = Some(Box::new(move |builder| builder.downloader(downloader)));
+        self
+    }
+
+    /// Crawls and judges, in memory: what it keeps grows with the site. The command `huntsman audit` keeps it on disk.
+    ///
+    /// # Errors
+    /// A setting or a name of a code is wrong, or the crawl broke off.
+    pub async fn run(self) -> Result<Audit> {
+        let options = (self.options)(AuditOptions::with_rules(self.own));
+        let found = Arc::new(Mutex::new(Found::default()));
+        let drops = Arc::clone(&found);
+        let mut builder = options
+            .crawl(Start::urls(self.urls))
+            .profile(Profile::Audit)
+            .pipeline(Keep(Arc::clone(&found)))
+            .observer(move |event: &Event<'_>| {
+                if let Event::RequestDropped(drop) = event {
+                    let refused = Refused { reason: drop.reason.to_string(), detail: drop.detail.clone() };
+                    drops
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .refused
+                        .insert(drop.url.clone(), refused);
+                }
+            });
+        for (name, value) in settings() {
+            builder = builder.set_in(Layer::Command, name, value);
+        }
+        for (name, value) in self.settings {
+            builder = builder.set(&name, value);
+        }
+        let builder = match self.downloader {
+            Some(install) => install(builder),
+            None => builder.downloader_with(HttpDownloader::new),
+        };
+        let crawler = builder.build()?;
+        let settings = crawler.handle().context().settings().clone();
+        options.check(&settings)?;
+        let report = crawler.run().await?;
+        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut audit = options.judge(found, &settings, report.finish_reason == "finished")?;
+        audit.crawl = Some(report);
+        Ok(audit)
+    }
+}
+
+/// Keeps the records in memory.
+struct Keep(Arc<Mutex<Found>>);
+
+impl Pipeline<Record> for Keep {
+    async fn process_item(&mut self, record: Record, _: &Context) -> Result<OnItem<Record>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).records.push(record.clone());
+        Ok(OnItem::Keep(record))
+    }
+}

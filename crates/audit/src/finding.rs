@@ -1,0 +1,140 @@
+//! Findings: what a rule tells of a page or a site.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Places of one finding that are kept; further ones are only counted.
+const MAX_PLACES: usize = 100;
+
+/// A place in the source of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Place {
+    /// Line in the decoded source, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// The page, if it is not that of the finding: for links to a broken URL, the page with the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+    /// The text of the link, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// The landmark around it: `nav`, `header`, `footer`, `main` or `aside`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The source there, at most 160 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+}
+
+/// One fault, with the places where it shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The name of its code.
+    pub code: String,
+    /// The URL of the page to mend; empty for the page that is judged.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub url: String,
+    /// The other URL that it is about, such as the target of a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// What several findings have in common, such as the title that two pages share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// What was found.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub value: Value,
+    /// What would be right, or the limit that was passed.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub limit: Value,
+    /// The places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<Place>,
+    /// Number of all places.
+    #[serde(default)]
+    pub places: usize,
+}
+
+impl Finding {
+    /// A finding with this code.
+    pub fn of(code: &str) -> Self {
+        Self { code: code.to_owned(), ..Self::default() }
+    }
+
+    /// Names the page to mend.
+    pub fn url(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.url);
+        self
+    }
+
+    /// Names the other URL that it is about.
+    pub fn target(mut self, target: &str) -> Self {
+        self.target = Some(target.to_owned());
+        self
+    }
+
+    /// Says what several findings have in common.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Says what was found.
+    pub fn value(mut self, value: impl Into<Value>) -> Self {
+        self.value = value.into();
+        self
+    }
+
+    /// Says what would be right.
+    pub fn limit(mut self, limit: impl Into<Value>) -> Self {
+        self.limit = limit.into();
+        self
+    }
+
+    /// Adds a place.
+    pub fn at(mut self, place: Place) -> Self {
+        self.add_place(place);
+        self
+    }
+
+    fn add_place(&mut self, place: Place) {
+        self.places += 1;
+        if self.at.len() < MAX_PLACES {
+            self.at.push(place);
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.code == other.code
+            && self.url == other.url
+            && self.target == other.target
+            && self.group == other.group
+    }
+}
+
+/// The findings of a rule. Several of one code about the same page and target become one with several places.
+#[derive(Clone, Debug, Default)]
+pub struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Adds a finding.
+    pub fn add(&mut self, finding: Finding) {
+        // The findings of a page are few kinds, and equal ones come one after the other.
+        let known = self.0.iter_mut().rev().take(8).find(|known| known.is_same(&finding));
+        match known {
+            None => self.0.push(finding),
+            Some(known) => finding.at.into_iter().for_each(|place| known.add_place(place)),
+        }
+    }
+
+    /// The findings, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Finding> {
+        self.0
+    }
+}

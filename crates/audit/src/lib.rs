@@ -1,0 +1,57 @@
+//! Audits of sites: what is wrong with the pages, links and answers of a site, where, and how to mend it.
+//!
+//! An audit is a crawl with rules. While it crawls, each page is scanned once, and [`Rule`]s judge it; what the site as a whole needs is kept as a
+//! [`Record`] of each answer. After the crawl the rules judge the [`Site`], and the findings become [`Issue`]s with their places in the source.
+//! Each [`Code`] says why an issue matters and what to change.
+//!
+//! ```
+//! # use huntsman_testkit::{Reply, ScriptedDownloader};
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> huntsman_crawler::Result<()> {
+//! # let web = ScriptedDownloader::pages([("https://site.example/", "<a href=/gone>Prices</a>")]);
+//! let audit = huntsman_audit::audit(["https://site.example/"]).downloader(web).run().await?;
+//! let broken: Vec<&str> = audit.of("broken-internal-link").map(|issue| issue.url.as_str()).collect();
+//! assert_eq!(broken, ["https://site.example/gone"]);
+//! # Ok(()) }
+//! ```
+//!
+//! The crate has no engine and no terminal: it stands on the crawler like any spider, and the command `huntsman audit` prints what it finds.
+
+// Files are written by `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod audit;
+mod code;
+mod finding;
+mod gate;
+mod issue;
+mod page;
+mod place;
+mod record;
+mod rule;
+mod rules;
+mod site;
+mod soft_404;
+mod spider;
+mod summary;
+mod tables;
+
+pub use audit::{Audit, AuditBuilder, AuditOptions, Found, settings};
+pub use code::{Code, Level, PageClass, Severity};
+pub use finding::{Finding, Findings, Place};
+pub use gate::{FailOn, GateFailure};
+pub use issue::{Evidence, Issue};
+pub use page::{AuditedPage, Canonical};
+pub use record::{Alternate, Edge, EdgeKind, HtmlRecord, Kind, Record};
+pub use rule::{Rule, codes};
+pub use site::{End, Fault, Refused, Resolution, Site};
+pub use spider::AuditSpider;
+
+/// An audit of the sites of these URLs, with the built-in rules and the profile `audit`.
+pub fn audit<I>(urls: I) -> AuditBuilder
+where
+    I: IntoIterator,
+    I::Item: AsRef<str>,
+{
+    AuditBuilder::new(urls.into_iter().map(|url| url.as_ref().to_owned()).collect())
+}

@@ -1,0 +1,443 @@
+//! A page as rules see it: what it says of itself, and to which classes it belongs.
+
+use std::cell::OnceCell;
+
+use http::HeaderMap;
+use huntsman_crawler::{Page, PageKind};
+use huntsman_html::{LinkElement, Meta, PageFacts, Region};
+use huntsman_middleware::AuditSettings;
+use huntsman_text::words;
+use url::Url;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::code::PageClass;
+use crate::finding::Place;
+use crate::place::Lines;
+use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord};
+use crate::soft_404;
+
+/// Text of links and other values that is kept.
+const MAX_TEXT: usize = 200;
+
+/// A canonical URL as a page states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Canonical {
+    /// As written.
+    pub href: String,
+    /// Resolved, without its fragment; `None` if it is no http or https URL.
+    pub url: Option<String>,
+    /// Offset of the element; `None` if it is in a header.
+    pub offset: Option<u32>,
+}
+
+/// A page of the site that is judged.
+pub struct AuditedPage<'a> {
+    page: &'a Page,
+    facts: &'a PageFacts,
+    limits: &'a AuditSettings,
+    lines: Lines<'a>,
+    canonicals: Vec<Canonical>,
+    robots: Robots,
+    own_text: OnceCell<String>,
+    words: OnceCell<usize>,
+}
+
+/// What a page tells robots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Robots {
+    noindex: bool,
+    nofollow: bool,
+}
+
+impl std::fmt::Debug for AuditedPage<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuditedPage").field("url", &self.url().as_str()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> AuditedPage<'a> {
+    /// The page; `None` unless its status is 2xx and it is HTML that was received whole and scanned for an audit
+    /// ([`ScanOptions::audit`](huntsman_html::ScanOptions::audit)).
+    pub fn of(page: &'a Page, limits: &'a AuditSettings) -> Option<Self> {
+        const CUT: [&str; 5] = ["dataloss", "download_stopped", "partial", "truncated", "unread"];
+        let response = page.response();
+        let is_whole = !CUT.iter().any(|flag| response.has_flag(flag));
+        if !response.status.is_success() || page.kind() != PageKind::Html || !is_whole {
+            return None;
+        }
+        let (scan, text) = page.scanned();
+        let facts = scan.facts()?;
+        let mut audited = Self {
+            page,
+            facts,
+            limits,
+            lines: Lines::new(text),
+            canonicals: Vec::new(),
+            robots: Robots::default(),
+            own_text: OnceCell::new(),
+            words: OnceCell::new(),
+        };
+        audited.canonicals = audited.read_canonicals();
+        audited.robots = audited.read_robots();
+        Some(audited)
+    }
+
+    /// The page of the crawl, with its request and response.
+    pub fn page(&self) -> &'a Page {
+        self.page
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> &'a Url {
+        self.page.url()
+    }
+
+    /// What the scan found.
+    pub fn facts(&self) -> &'a PageFacts {
+        self.facts
+    }
+
+    /// The settings of the audit.
+    pub fn limits(&self) -> &'a AuditSettings {
+        self.limits
+    }
+
+    /// The headers of the answer.
+    pub fn headers(&self) -> &'a HeaderMap {
+        &self.page.response().headers
+    }
+
+    /// The values of a header, which may stand several times.
+    pub fn header(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.headers().get_all(name).iter().filter_map(|value| value.to_str().ok())
+    }
+
+    /// Whether it belongs to a class, as far as the page alone tells.
+    pub fn is(&self, class: PageClass) -> bool {
+        match class {
+            PageClass::Any | PageClass::Html => true,
+            PageClass::Indexable => self.is_indexable(),
+            PageClass::Content => self.is_indexable() && !self.is_later_page() && !self.is_soft_404(),
+        }
+    }
+
+    fn is_indexable(&self) -> bool {
+        let own = without_fragment(self.url());
+        !self.robots.noindex
+            && self.canonicals.iter().all(|canonical| canonical.url.as_ref().is_none_or(|url| *url == own))
+    }
+
+    fn is_later_page(&self) -> bool {
+        self.link_elements().any(|link| link.has_rel("prev") && link.href.is_some())
+    }
+
+    /// Whether robots may not index it, by its own words.
+    pub fn is_noindex(&self) -> bool {
+        self.robots.noindex
+    }
+
+    /// Whether robots may not follow its links, by its own words.
+    pub fn is_nofollow(&self) -> bool {
+        self.robots.nofollow
+    }
+
+    /// The canonical URLs that it states, those of the HTML first.
+    pub fn canonicals(&self) -> &[Canonical] {
+        &self.canonicals
+    }
+
+    /// Whether the canonical URLs contradict each other, so that search engines ignore all of them.
+    pub fn has_several_canonicals(&self) -> bool {
+        let differ = |in_header: bool| {
+            let mut urls = self.canonicals.iter().filter(|canonical| canonical.offset.is_none() == in_header);
+            let first = urls.next().map(|canonical| &canonical.url);
+            urls.any(|canonical| Some(&canonical.url) != first)
+        };
+        differ(false) || differ(true)
+    }
+
+    /// The first title that is not empty.
+    pub fn title(&self) -> Option<&'a str> {
+        self.facts.titles.iter().map(|title| title.text.as_str()).find(|title| !title.is_empty())
+    }
+
+    /// The descriptions in the head, white space collapsed, with their offsets.
+    pub fn descriptions(&self) -> impl Iterator<Item = (String, u32)> {
+        let end = self.facts.body.unwrap_or(u32::MAX);
+        self.metas()
+            .filter(move |meta| meta.offset < end && is_named(meta, "description"))
+            .map(|meta| (collapsed(meta.content.unwrap_or_default()), meta.offset))
+    }
+
+    /// The `meta` elements outside of `noscript`.
+    pub fn metas(&self) -> impl Iterator<Item = Meta<'a>> {
+        self.page.metas().filter(|meta| !meta.in_noscript)
+    }
+
+    /// The `link` elements outside of `noscript`.
+    pub fn link_elements(&self) -> impl Iterator<Item = LinkElement<'a>> {
+        self.page.link_elements().filter(|link| !link.in_noscript)
+    }
+
+    /// The text of the page without menus, headers and footers.
+    pub fn own_text(&self) -> &str {
+        self.own_text.get_or_init(|| self.page.content().collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Number of words of the own text. Of scripts without spaces two characters count as a word.
+    pub fn words(&self) -> usize {
+        *self.words.get_or_init(|| count_words(self.own_text()))
+    }
+
+    /// Whether title or heading and text say that a page is missing.
+    pub fn is_soft_404(&self) -> bool {
+        let heading = self.facts.headings.iter().find(|heading| heading.level == 1);
+        let says = |text: Option<&str>| text.is_some_and(soft_404::is_headline);
+        (says(self.title()) || says(heading.map(|heading| heading.text.as_str())))
+            && soft_404::says_missing(self.own_text())
+            && self.words() < soft_404::MAX_WORDS
+    }
+
+    /// The language that the page declares, in lower case.
+    pub fn lang(&self) -> Option<String> {
+        self.page
+            .scanned()
+            .0
+            .html_lang(self.page.scanned().1)
+            .map(str::to_ascii_lowercase)
+            .filter(|lang| !lang.is_empty())
+    }
+
+    /// The pages in other languages that elements and `Link` headers name, with their offsets: the language, the address as written, and the
+    /// URL without its fragment.
+    pub fn alternates(&self) -> Vec<(String, String, Option<String>, Option<u32>)> {
+        let elements = self.link_elements().filter(|link| link.has_rel("alternate")).filter_map(|link| {
+            let lang = link.hreflang?.trim().to_ascii_lowercase();
+            Some((lang, link.href?.to_owned(), self.resolved(link.href?), Some(link.offset)))
+        });
+        let mut alternates: Vec<_> = elements.filter(|(lang, ..)| !lang.is_empty()).collect();
+        for link in link_headers(self.headers()) {
+            if let (true, Some(lang)) = (link.has_rel("alternate"), &link.hreflang) {
+                let url = self.url().join(&link.target).ok().map(|url| without_fragment(&url));
+                alternates.push((lang.to_ascii_lowercase(), link.target, url, None));
+            }
+        }
+        alternates
+    }
+
+    /// An address of the page as an http or https URL without its fragment.
+    pub fn resolved(&self, href: &str) -> Option<String> {
+        self.page.join(href).map(|url| without_fragment(&url))
+    }
+
+    /// The place of a tag in the source; `offset` is that of its name.
+    pub fn place(&self, offset: u32) -> Place {
+        self.lines.shown(offset)
+    }
+
+    fn read_canonicals(&self) -> Vec<Canonical> {
+        let elements = self.link_elements().filter(|link| link.has_rel("canonical")).filter_map(|link| {
+            let href = link.href?.to_owned();
+            Some(Canonical { url: self.resolved(&href), href, offset: Some(link.offset) })
+        });
+        let headers =
+            link_headers(self.headers()).into_iter().filter(|link| link.has_rel("canonical")).map(|link| {
+                let url = self.url().join(&link.target).ok().map(|url| without_fragment(&url));
+                Canonical { href: link.target, url, offset: None }
+            });
+        elements.chain(headers).collect()
+    }
+
+    fn read_robots(&self) -> Robots {
+        let mut robots = Robots::default();
+        let metas = self.metas().filter(|meta| is_named(meta, "robots")).filter_map(|meta| meta.content);
+        for list in metas.chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value))) {
+            for word in list.split([',', ' ']).map(|word| word.trim().to_ascii_lowercase()) {
+                robots.noindex |= matches!(&*word, "noindex" | "none");
+                robots.nofollow |= matches!(&*word, "nofollow" | "none");
+            }
+        }
+        robots
+    }
+
+    /// What is kept of the page for the rules that need the whole site.
+    pub(crate) fn record(&self) -> HtmlRecord {
+        let text = self.own_text();
+        let rel = |name: &str| {
+            let links = self.link_elements().filter(|link| link.has_rel(name));
+            links.filter_map(|link| self.resolved(link.href?)).collect()
+        };
+        let anchors = self.facts.ids.iter().chain(&self.facts.names).map(|fact| fact.text.clone());
+        let stated: Option<&Canonical> = self.canonicals.first().filter(|_| {
+            let first = &self.canonicals[0].url;
+            self.canonicals.iter().all(|canonical| canonical.url == *first)
+        });
+        HtmlRecord {
+            title: self.title().map(str::to_owned),
+            description: self.descriptions().map(|(text, _)| text).find(|text| !text.is_empty()),
+            h1: self
+                .facts
+                .headings
+                .iter()
+                .find(|heading| heading.level == 1)
+                .map(|heading| heading.text.clone()),
+            words: self.words(),
+            text_key: text_key(text),
+            lang: self.lang(),
+            canonical: stated.and_then(|canonical| canonical.url.clone()),
+            noindex: self.robots.noindex,
+            nofollow: self.robots.nofollow,
+            alternates: self
+                .alternates()
+                .into_iter()
+                .filter_map(|(lang, _, url, _)| Some(Alternate { lang, url: url? }))
+                .collect(),
+            next: rel("next"),
+            prev: rel("prev"),
+            anchors: anchors.collect(),
+            has_scripts: self.facts.scripts > 0,
+            is_soft_404: self.is_soft_404(),
+        }
+    }
+
+    /// What the page refers to, with places.
+    pub(crate) fn edges(&self) -> Vec<Edge> {
+        let edge = |href: &str, kind: EdgeKind, offset: u32| -> Option<Edge> {
+            let url = self.page.join(href)?;
+            let fragment = url.fragment().filter(|fragment| !fragment.is_empty()).map(str::to_owned);
+            let place = self.lines.place(offset);
+            Some(Edge { to: without_fragment(&url), kind, fragment, nofollow: false, place })
+        };
+        let links = self.page.anchors().zip(&self.facts.links).filter(|(link, _)| !link.in_noscript);
+        let mut edges: Vec<Edge> = links
+            .filter_map(|(link, fact)| {
+                let mut edge = edge(link.href, EdgeKind::Link, link.offset)?;
+                edge.nofollow = link.nofollow();
+                edge.place.link = Some(fact.name.chars().take(MAX_TEXT).collect());
+                edge.place.region = region_name(link.region).map(str::to_owned);
+                Some(edge)
+            })
+            .collect();
+        let resources = self.page.resources().filter(|resource| !resource.in_noscript);
+        edges.extend(resources.filter_map(|found| edge(found.url, resource_kind(found.kind)?, found.offset)));
+        let styles =
+            self.link_elements().filter(|link| link.has_rel("stylesheet") && !link.has_rel("alternate"));
+        edges.extend(styles.filter_map(|link| edge(link.href?, EdgeKind::Style, link.offset)));
+        edges
+    }
+}
+
+pub(crate) fn resource_kind(kind: huntsman_html::ResourceKind) -> Option<EdgeKind> {
+    use huntsman_html::ResourceKind as K;
+    Some(match kind {
+        K::Image | K::ImageCandidate | K::Poster => EdgeKind::Image,
+        K::Script => EdgeKind::Script,
+        K::Iframe | K::Frame => EdgeKind::Frame,
+        K::Media | K::Embed => EdgeKind::Media,
+        K::Form => return None,
+    })
+}
+
+fn region_name(region: Region) -> Option<&'static str> {
+    Some(match region {
+        Region::None => return None,
+        Region::Nav => "nav",
+        Region::Header => "header",
+        Region::Footer => "footer",
+        Region::Main => "main",
+        Region::Aside => "aside",
+    })
+}
+
+/// A URL without its fragment, which is how audits name pages.
+pub(crate) fn without_fragment(url: &Url) -> String {
+    match url.fragment() {
+        None => url.as_str().to_owned(),
+        Some(_) => url.as_str().split('#').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Whether a `meta` has this name.
+pub(crate) fn is_named(meta: &Meta<'_>, name: &str) -> bool {
+    meta.name.is_some_and(|found| found.trim().eq_ignore_ascii_case(name))
+}
+
+/// A text with white space collapsed.
+pub(crate) fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Number of characters, of which wide ones count twice, as they take the room of two.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(|c| 1 + usize::from(is_wide(c))).sum()
+}
+
+fn is_wide(c: char) -> bool {
+    matches!(u32::from(c),
+        0x1100..=0x115F | 0x2E80..=0xA4CF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFE30..=0xFE6F | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6 | 0x1F300..=0x1FAFF | 0x20000..=0x3FFFD)
+}
+
+/// Whether a script writes without spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c), 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0x20000..=0x3FFFD)
+}
+
+fn count_words(text: &str) -> usize {
+    let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
+    if unspaced == 0 {
+        return words::count(text);
+    }
+    let rest: String = text.chars().map(|c| if is_unspaced(c) { ' ' } else { c }).collect();
+    words::count(&rest) + unspaced / 2
+}
+
+/// Hash of a text in which white space and case are folded.
+fn text_key(text: &str) -> String {
+    let folded = collapsed(text).to_lowercase();
+    format!("{:032x}", xxh3_128(folded.as_bytes()))
+}
+
+/// Whether a value of `X-Robots-Tag` is meant for one robot: `otherbot: noindex`.
+fn is_for_one_robot(value: &str) -> bool {
+    const WITH_VALUE: [&str; 4] =
+        ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"];
+    let first = value.split(',').next().unwrap_or_default();
+    first.split_once(':').is_some_and(|(name, _)| !WITH_VALUE.contains(&&*name.trim().to_ascii_lowercase()))
+}
+
+/// One link of a `Link` header.
+struct LinkHeader {
+    target: String,
+    rel: String,
+    hreflang: Option<String>,
+}
+
+impl LinkHeader {
+    fn has_rel(&self, word: &str) -> bool {
+        self.rel.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(word))
+    }
+}
+
+/// The links of `Link` headers (RFC 8288).
+fn link_headers(headers: &HeaderMap) -> Vec<LinkHeader> {
+    let mut links = Vec::new();
+    for value in headers.get_all(http::header::LINK).iter().filter_map(|value| value.to_str().ok()) {
+        for part in value.split('<').skip(1) {
+            let Some((target, rest)) = part.split_once('>') else { continue };
+            let parameter = |name: &str| {
+                rest.split([';', ',']).find_map(|pair| {
+                    let (key, value) = pair.split_once('=')?;
+                    key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"').to_owned())
+                })
+            };
+            links.push(LinkHeader {
+                target: target.trim().to_owned(),
+                rel: parameter("rel").unwrap_or_default(),
+                hreflang: parameter("hreflang"),
+            });
+        }
+    }
+    links
+}

@@ -1,0 +1,185 @@
+//! Records: what an audit keeps of each answer while it crawls. They are the lines of `state/audit.jsonl`, and the rules that need the whole
+//! site read them after the crawl.
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::{Finding, Place};
+
+/// Why a URL was requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// A URL of the site that may be a page.
+    #[default]
+    Page,
+    /// A script, style sheet, image, frame or medium of the site.
+    Resource,
+    /// A URL outside of the site, which is looked at once and whose links are not followed.
+    External,
+    /// A sitemap.
+    Sitemap,
+    /// The robots.txt of a host, which is asked for only if it could not be had.
+    Robots,
+    /// A path that no site has: its answer shows what pages that are missing look like.
+    Probe,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Resource => "resource",
+            Self::External => "external",
+            Self::Sitemap => "sitemap",
+            Self::Robots => "robots",
+            Self::Probe => "probe",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Self {
+        let kinds = [Self::Page, Self::Resource, Self::External, Self::Sitemap, Self::Robots, Self::Probe];
+        kinds.into_iter().find(|kind| kind.name() == name).unwrap_or_default()
+    }
+}
+
+/// How a page refers to a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EdgeKind {
+    /// A link that readers follow.
+    Link,
+    /// An image.
+    Image,
+    /// A script.
+    Script,
+    /// A style sheet.
+    Style,
+    /// A frame.
+    Frame,
+    /// Audio, video or an embedded object.
+    Media,
+    /// An entry of a sitemap.
+    Sitemap,
+}
+
+impl EdgeKind {
+    /// Whether it is something that the page loads.
+    pub fn is_resource(self) -> bool {
+        matches!(self, Self::Image | Self::Script | Self::Style | Self::Frame | Self::Media)
+    }
+}
+
+/// One reference of a page.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Edge {
+    /// The URL, without its fragment.
+    pub to: String,
+    /// How the page refers to it.
+    pub kind: EdgeKind,
+    /// The fragment, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragment: Option<String>,
+    /// Whether its own `rel` says nofollow.
+    #[serde(default)]
+    pub nofollow: bool,
+    /// Where it stands.
+    #[serde(default)]
+    pub place: Place,
+}
+
+/// A page in another language, as a page names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Alternate {
+    /// The language, in lower case: `en-gb`, `x-default`.
+    pub lang: String,
+    /// The URL, resolved, without its fragment.
+    pub url: String,
+}
+
+/// What an HTML page says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct HtmlRecord {
+    /// The title.
+    pub title: Option<String>,
+    /// The description.
+    pub description: Option<String>,
+    /// The first heading of level 1.
+    pub h1: Option<String>,
+    /// Words of the page's own text, without menus.
+    pub words: usize,
+    /// Hash of that text, with white space and case folded.
+    pub text_key: String,
+    /// The language that the page declares, in lower case.
+    pub lang: Option<String>,
+    /// The canonical URL; `None` if there is none, or several that differ.
+    pub canonical: Option<String>,
+    /// Whether robots may not index it.
+    pub noindex: bool,
+    /// Whether robots may not follow its links.
+    pub nofollow: bool,
+    /// The pages in other languages.
+    pub alternates: Vec<Alternate>,
+    /// Targets of `rel=next`.
+    pub next: Vec<String>,
+    /// Targets of `rel=prev`.
+    pub prev: Vec<String>,
+    /// Ids and names that fragments may lead to.
+    pub anchors: Vec<String>,
+    /// Whether the page has scripts, which may make further anchors.
+    pub has_scripts: bool,
+    /// Whether it seems to say that a page is missing.
+    pub is_soft_404: bool,
+}
+
+/// What is kept of one answer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Record {
+    /// The URL, without its fragment.
+    pub url: String,
+    /// Why it was requested.
+    pub kind: Kind,
+    /// Whether the crawl began here.
+    pub is_start: bool,
+    /// Whether only the headers were asked for.
+    pub is_head: bool,
+    /// The status; `None` if there was no answer.
+    pub status: Option<u16>,
+    /// The kind of failure, such as `dns`; `None` if there was an answer.
+    pub error: Option<String>,
+    /// What the failure says.
+    pub detail: Option<String>,
+    /// The target of a redirect, without its fragment.
+    pub redirect: Option<String>,
+    /// Whether the server says that it answers by a challenge to browsers.
+    pub is_challenge: bool,
+    /// Media type without parameters.
+    pub content_type: Option<String>,
+    /// Bytes of the decoded body.
+    pub bytes: u64,
+    /// Bytes on the wire; for a HEAD the stated length.
+    pub wire_bytes: u64,
+    /// Milliseconds from sending the request to the first byte.
+    pub ttfb_ms: f64,
+    /// Seconds for which the answer may be kept; `None` if the headers do not say so.
+    pub max_age: Option<u64>,
+    /// Name and missing flags of each cookie that was set.
+    pub cookies: Vec<(String, String)>,
+    /// Headers that tell a version: name and value.
+    pub versions: Vec<(String, String)>,
+    /// `Last-Modified` as sent.
+    pub last_modified: Option<String>,
+    /// What the page says, if it is HTML that was received whole with a status of 2xx.
+    pub html: Option<HtmlRecord>,
+    /// What the page refers to.
+    pub edges: Vec<Edge>,
+    /// What rules found on the page alone.
+    pub findings: Vec<Finding>,
+}

@@ -1,0 +1,218 @@
+//! Content: titles, descriptions, headings, texts, languages.
+
+use std::collections::BTreeMap;
+
+use super::language;
+use crate::code::Code;
+use crate::code::PageClass::{Content as C, Indexable};
+use crate::code::Severity::Error;
+use crate::finding::{Finding, Findings};
+use crate::page::{AuditedPage, width};
+use crate::record::{HtmlRecord, Record};
+use crate::rule::Rule;
+use crate::site::Site;
+
+/// Texts with fewer words are alike by chance.
+const MIN_DUPLICATE_WORDS: usize = 20;
+
+const fn code(name: &'static str) -> Code {
+    Code::new("content", name)
+}
+
+const CODES: &[Code] = &[
+    code("title-missing").severity(Error).judges(C)
+        .text("A page has no title, or an empty one. Titles in SVG do not count.", "Results and tabs have no headline.", "Write one.")
+        .source("WCAG 2.4.2").example("<head></head>", "<title>Hawk moths of Europe</title>"),
+    code("title-short").judges(C)
+        .text("The title has fewer characters than [title_min].", "It says little.", "Say what the page is about.")
+        .source("Google Search Central: title links").example("<title>Home</title>", "<title>Hawk moths of Europe: a guide</title>"),
+    code("title-long").judges(C)
+        .text("The title has more characters than [title_max]; wide ones count twice.", "It is cut off.", "Shorten it, the important words first.")
+        .source("Google Search Central: title links").example("<title>(80 characters)</title>", "<title>(50 characters)</title>"),
+    code("title-duplicate").of_site().judges(C)
+        .text("Two or more pages of one language have the same title, and are not translations of each other.", "They cannot be told apart.", "Give each its own title.")
+        .source("Google Search Central: title links").example("<title>Shop</title> on two pages", "<title>Shop: boats</title>, <title>Shop: sails</title>"),
+    code("title-multiple")
+        .text("A page has more than one title outside of SVG and templates.", "Browsers take the first, search engines any.", "Keep one.")
+        .source("HTML: the title element").example("<title>A</title><title>B</title>", "<title>A</title>"),
+    code("description-missing").judges(C)
+        .text("The head has no description, or an empty one.", "Search engines make up a snippet.", "Write one.")
+        .source("Google Search Central: snippets").example("<head><title>A</title></head>", "<meta name=description content=\"...\">"),
+    code("description-short").judges(C)
+        .text("The description has fewer characters than [description_min].", "It says little.", "Say what readers will find.")
+        .source("Google Search Central: snippets").example("content=\"A page.\"", "content=\"(120 characters)\""),
+    code("description-long").judges(C)
+        .text("The description has more characters than [description_max]; wide ones count twice.", "It is cut off.", "Shorten it.")
+        .source("Google Search Central: snippets").example("content=\"(300 characters)\"", "content=\"(120 characters)\""),
+    code("description-duplicate").of_site().judges(C)
+        .text("Two or more pages of one language have the same description, and are not translations of each other.", "They cannot be told apart.", "Give each its own.")
+        .source("Google Search Central: snippets").example("the same on two pages", "one for each page"),
+    code("description-multiple").judges(C)
+        .text("The head has more than one description.", "One is taken by chance.", "Keep one.")
+        .source("Google Search Central: snippets").example("two <meta name=description>", "one <meta name=description>"),
+    code("h1-missing").judges(C)
+        .text("A page has no heading of level 1 with a text or the alternative text of an image.", "Readers do not hear what it is about.", "Add one.")
+        .source("axe: page-has-heading-one").example("<h2>Moths</h2>", "<h1>Moths</h1>"),
+    code("h1-multiple").judges(C)
+        .text("A page has more than one heading of level 1.", "Its subject is unclear.", "Keep one, and lower the others.")
+        .source("axe: page-has-heading-one").example("<h1>A</h1><h1>B</h1>", "<h1>A</h1><h2>B</h2>"),
+    code("heading-skip")
+        .text("A heading is more than one level deeper than the one before it.", "The outline breaks.", "Use the next level.")
+        .source("WCAG 1.3.1").example("<h1>A</h1><h3>B</h3>", "<h1>A</h1><h2>B</h2>"),
+    code("thin").judges(C)
+        .text("The own text of a page, without menus, has fewer words than [words_min].", "There is little to find.", "Say more, or merge pages.")
+        .source("Google Search Central: helpful content").example("a paragraph", "an article"),
+    code("exact-duplicate").of_site().judges(C)
+        .text("Two or more pages have the same own text of 20 words or more, and are not translations of each other. All of them are told.", "They compete with each other.", "Merge them, or name a canonical URL.")
+        .source("Google Search Central: duplicate URLs").example("/a and /b with one text", "/b with canonical /a"),
+    code("lang-missing")
+        .text("The html element has no `lang`, or an empty one.", "Screen readers use a wrong voice.", "Name the language.")
+        .source("WCAG 3.1.1").example("<html>", "<html lang=en>"),
+    code("lang-invalid")
+        .text("The `lang` of the html element is no tag of a language.", "Screen readers use a wrong voice.", "Use a tag of BCP 47.")
+        .source("BCP 47").example("<html lang=english>", "<html lang=en>"),
+    code("placeholder").judges(Indexable)
+        .text("A page has filler text (lorem ipsum) outside of code and quotations.", "It looks unfinished.", "Write the text.")
+        .source("editorial practice").example("<p>Lorem ipsum dolor sit amet</p>", "<p>Hawk moths fly at dusk.</p>"),
+    code("meta-in-body")
+        .text("A meta element with name or http-equiv stands behind the end of the head.", "Search engines ignore it.", "Move it into the head, or close what ended the head too early.")
+        .source("HTML: the meta element").example("<body><meta name=robots content=noindex>", "<head><meta name=robots content=noindex></head>"),
+];
+
+pub(super) struct Content;
+
+impl Rule for Content {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        titles(page, findings);
+        descriptions(page, findings);
+        headings(page, findings);
+        let (words, min) = (page.words(), page.limits().audit_words_min);
+        if words < min {
+            findings.add(Finding::of("thin").value(words).limit(min));
+        }
+        match page.lang() {
+            None => findings.add(Finding::of("lang-missing")),
+            Some(lang) if !language::is_valid(&lang) => findings.add(Finding::of("lang-invalid").value(lang)),
+            Some(_) => {}
+        }
+        for offset in &page.facts().fillers {
+            findings.add(Finding::of("placeholder").at(page.place(offset + 1)));
+        }
+        for offset in &page.facts().metas_in_body {
+            findings.add(Finding::of("meta-in-body").at(page.place(*offset)));
+        }
+    }
+
+    fn site(&self, site: &Site, findings: &mut Findings) {
+        duplicates(site, "title-duplicate", |html| html.title.clone(), findings);
+        duplicates(site, "description-duplicate", |html| html.description.clone(), findings);
+        let text = |html: &HtmlRecord| (html.words >= MIN_DUPLICATE_WORDS).then(|| html.text_key.clone());
+        duplicates(site, "exact-duplicate", text, findings);
+    }
+}
+
+fn titles(page: &AuditedPage<'_>, findings: &mut Findings) {
+    let titles = &page.facts().titles;
+    match page.title() {
+        None => findings.add(Finding::of("title-missing")),
+        Some(title) => limited(page, "title", title, titles.first().map(|title| title.offset), findings),
+    }
+    if titles.len() > 1 {
+        let finding = Finding::of("title-multiple").value(titles.len());
+        findings.add(titles.iter().map(|title| page.place(title.offset)).fold(finding, Finding::at));
+    }
+}
+
+fn descriptions(page: &AuditedPage<'_>, findings: &mut Findings) {
+    let all: Vec<(String, u32)> = page.descriptions().collect();
+    match all.iter().find(|(text, _)| !text.is_empty()) {
+        None => findings.add(Finding::of("description-missing")),
+        Some((text, offset)) => limited(page, "description", text, Some(*offset), findings),
+    }
+    if all.len() > 1 {
+        let finding = Finding::of("description-multiple").value(all.len());
+        findings.add(all.iter().map(|(_, offset)| page.place(*offset)).fold(finding, Finding::at));
+    }
+}
+
+/// Judges the length of a title or a description.
+fn limited(page: &AuditedPage<'_>, what: &str, text: &str, offset: Option<u32>, findings: &mut Findings) {
+    let limits = page.limits();
+    let (min, max) = match what {
+        "title" => (limits.audit_title_min, limits.audit_title_max),
+        _ => (limits.audit_description_min, limits.audit_description_max),
+    };
+    let length = width(text);
+    let found = if length < min {
+        Finding::of(&format!("{what}-short")).limit(min)
+    } else if length > max {
+        Finding::of(&format!("{what}-long")).limit(max)
+    } else {
+        return;
+    };
+    let found = found.value(length);
+    findings.add(offset.map(|offset| page.place(offset)).into_iter().fold(found, Finding::at));
+}
+
+fn headings(page: &AuditedPage<'_>, findings: &mut Findings) {
+    let all = &page.facts().headings;
+    let first: Vec<_> = all.iter().filter(|heading| heading.level == 1 && !heading.text.is_empty()).collect();
+    if first.is_empty() {
+        findings.add(Finding::of("h1-missing"));
+    }
+    let shown: Vec<_> = first.iter().filter(|heading| !heading.is_hidden).collect();
+    if shown.len() > 1 {
+        let finding = Finding::of("h1-multiple").value(shown.len());
+        findings.add(shown.iter().map(|heading| page.place(heading.offset)).fold(finding, Finding::at));
+    }
+    let shown: Vec<_> = all.iter().filter(|heading| !heading.is_hidden).collect();
+    for pair in shown.windows(2).filter(|pair| pair[1].level > pair[0].level + 1) {
+        let found = format!("h{} after h{}", pair[1].level, pair[0].level);
+        findings.add(
+            Finding::of("heading-skip").value(found).limit(pair[0].level + 1).at(page.place(pair[1].offset)),
+        );
+    }
+}
+
+/// Tells all pages that share a value, unless they are translations of each other. Pages of different languages do not share a title, but a
+/// text that is the same is the same in any language.
+fn duplicates(
+    site: &Site,
+    code: &str,
+    value: impl Fn(&HtmlRecord) -> Option<String>,
+    findings: &mut Findings,
+) {
+    let by_language = code != "exact-duplicate";
+    let mut groups: BTreeMap<(String, String), Vec<(&Record, &HtmlRecord)>> = BTreeMap::new();
+    for record in site.pages(C) {
+        let Some(html) = &record.html else { continue };
+        let Some(value) = value(html).filter(|value| !value.is_empty()) else { continue };
+        let lang = if by_language {
+            language::primary(html.lang.as_deref().unwrap_or_default())
+        } else {
+            String::new()
+        };
+        groups.entry((value, lang)).or_default().push((record, html));
+    }
+    for ((value, _), pages) in groups.into_iter().filter(|(_, pages)| pages.len() > 1) {
+        let is_translation = |a: &(&Record, &HtmlRecord), b: &(&Record, &HtmlRecord)| {
+            let names = |from: &HtmlRecord, to: &Record| {
+                from.alternates.iter().any(|alternate| alternate.url == to.url)
+            };
+            names(a.1, b.0) || names(b.1, a.0)
+        };
+        for (at, page) in pages.iter().enumerate() {
+            let others = || {
+                pages.iter().enumerate().filter(|(other, found)| *other != at && !is_translation(page, found))
+            };
+            if let Some((_, (other, _))) = others().next() {
+                let finding = Finding::of(code).url(&page.0.url).target(&other.url).group(&value);
+                findings.add(finding.value(others().count() + 1));
+            }
+        }
+    }
+}

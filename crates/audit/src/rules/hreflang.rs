@@ -1,0 +1,172 @@
+//! Pages in other languages, as `hreflang` names them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::language::primary;
+use crate::code::Code;
+use crate::code::PageClass::Indexable;
+use crate::code::Severity::{Error, Notice};
+use crate::finding::{Finding, Findings};
+use crate::page::{AuditedPage, without_fragment};
+use crate::record::Record;
+use crate::rule::Rule;
+use crate::site::{Fault, Site};
+
+const DEFAULT: &str = "x-default";
+
+const fn code(name: &'static str) -> Code {
+    Code::new("hreflang", name).judges(Indexable).source("Google Search Central: localized versions")
+}
+
+const CODES: &[Code] = &[
+    code("hreflang-no-return")
+        .of_site()
+        .text(
+            "A page in another language that the page names does not name this page.",
+            "Search engines ignore both entries.",
+            "Name each other.",
+        )
+        .example("/en names /de; /de names nothing", "/de names /en, too"),
+    code("hreflang-non200")
+        .severity(Error)
+        .of_site()
+        .text(
+            "A page in another language redirects, answers 4xx or 5xx, or not at all.",
+            "Search engines ignore the entry.",
+            "Name the final URL.",
+        )
+        .example("hreflang=de href=/de (404)", "hreflang=de href=/de (200)"),
+    code("hreflang-noindex")
+        .of_site()
+        .text(
+            "A page in another language says noindex.",
+            "Search engines ignore the entry.",
+            "Allow indexing, or take the entry out.",
+        )
+        .example("hreflang=de to a noindex page", "hreflang=de to a page to index"),
+    code("hreflang-noncanonical")
+        .of_site()
+        .text(
+            "The canonical URL of a page in another language is another URL.",
+            "Search engines ignore the entry.",
+            "Name the canonical URL.",
+        )
+        .example("hreflang=de to a copy", "hreflang=de to the canonical URL"),
+    code("hreflang-no-self")
+        .text(
+            "The languages that a page names do not include the page itself.",
+            "The set is incomplete.",
+            "Add the page with its language.",
+        )
+        .example("/en names only /de", "/en names /en and /de"),
+    code("hreflang-no-x-default")
+        .severity(Notice)
+        .text(
+            "A page names two languages or more, and no x-default.",
+            "Readers of other languages get any page.",
+            "Add one.",
+        )
+        .example("en and de", "en, de and x-default"),
+    code("hreflang-relative")
+        .text(
+            "The address of a page in another language is not absolute.",
+            "Search engines do not understand it.",
+            "Write it with scheme and host.",
+        )
+        .example("href=/de", "href=\"https://example.org/de\""),
+    code("hreflang-mismatch")
+        .text(
+            "The language of the page's own entry is not that of its html element.",
+            "They contradict each other.",
+            "Correct one of both.",
+        )
+        .example("<html lang=fr> with hreflang=en for itself", "<html lang=en>"),
+    code("hreflang-several")
+        .text(
+            "One URL is named for two languages; regions of one language are none.",
+            "Search engines cannot tell which one is meant.",
+            "Name one language for each URL.",
+        )
+        .example("en and de for one URL", "en for /en, de for /de"),
+];
+
+pub(super) struct Hreflang;
+
+impl Rule for Hreflang {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        let alternates = page.alternates();
+        if alternates.is_empty() {
+            return;
+        }
+        let own = without_fragment(page.url());
+        let of_own = || alternates.iter().filter(|(.., url, _)| url.as_ref() == Some(&own));
+        if of_own().next().is_none() {
+            findings.add(Finding::of("hreflang-no-self"));
+        }
+        let languages: BTreeSet<String> =
+            alternates.iter().filter(|(lang, ..)| lang != DEFAULT).map(|(lang, ..)| primary(lang)).collect();
+        let has_default = alternates.iter().any(|(lang, ..)| lang == DEFAULT);
+        if languages.len() > 1 && !has_default {
+            findings
+                .add(Finding::of("hreflang-no-x-default").value(languages.into_iter().collect::<Vec<_>>()));
+        }
+        let mut by_url: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (lang, href, url, offset) in &alternates {
+            if url.is_some() && !href.to_ascii_lowercase().starts_with("http") {
+                let finding = Finding::of("hreflang-relative").value(href.as_str()).limit(url.as_deref());
+                findings.add(offset.map(|offset| page.place(offset)).into_iter().fold(finding, Finding::at));
+            }
+            if let (Some(url), true) = (url, lang != DEFAULT) {
+                by_url.entry(url).or_default().insert(primary(lang));
+            }
+        }
+        for (url, languages) in by_url.into_iter().filter(|(_, languages)| languages.len() > 1) {
+            findings.add(
+                Finding::of("hreflang-several").target(url).value(languages.into_iter().collect::<Vec<_>>()),
+            );
+        }
+        let said: BTreeSet<String> =
+            of_own().filter(|(lang, ..)| lang != DEFAULT).map(|(lang, ..)| primary(lang)).collect();
+        if let Some(lang) = page.lang().filter(|lang| !said.is_empty() && !said.contains(&primary(lang))) {
+            findings.add(
+                Finding::of("hreflang-mismatch").value(lang).limit(said.into_iter().collect::<Vec<_>>()),
+            );
+        }
+    }
+
+    fn site(&self, site: &Site, findings: &mut Findings) {
+        for record in site.pages(Indexable) {
+            let Some(html) = &record.html else { continue };
+            let targets: BTreeSet<&String> = html.alternates.iter().map(|alternate| &alternate.url).collect();
+            for url in targets.into_iter().filter(|url| **url != record.url) {
+                target(site, record, url, findings);
+            }
+        }
+    }
+}
+
+fn target(site: &Site, record: &Record, url: &str, findings: &mut Findings) {
+    let Some(found) = site.get(url) else { return };
+    let told = |code: &str| Finding::of(code).url(&record.url).target(url);
+    match site.fault(found) {
+        Some(Fault::Unverified) => return,
+        Some(_) => return findings.add(told("hreflang-non200").value(found.status)),
+        None if found.redirect.is_some() => {
+            return findings.add(told("hreflang-non200").value(found.status).limit(found.redirect.clone()));
+        }
+        None => {}
+    }
+    let Some(html) = &found.html else { return };
+    let other = html.canonical.as_ref().filter(|canonical| **canonical != found.url);
+    if html.noindex {
+        findings.add(told("hreflang-noindex"));
+    } else if let Some(other) = other {
+        findings.add(told("hreflang-noncanonical").value(other.as_str()));
+    } else if !html.alternates.iter().any(|alternate| alternate.url == record.url) {
+        findings.add(told("hreflang-no-return"));
+    }
+}

@@ -1,0 +1,272 @@
+//! What search engines may index: robots directives, canonical URLs, sitemaps, depth.
+
+use std::collections::BTreeSet;
+
+use crate::code::Code;
+use crate::code::PageClass::{Any, Html, Indexable};
+use crate::code::Severity::{Error, Notice};
+use crate::finding::{Finding, Findings};
+use crate::page::AuditedPage;
+use crate::record::{EdgeKind, Kind, Record};
+use crate::rule::Rule;
+use crate::site::{Fault, Site};
+
+const fn code(name: &'static str) -> Code {
+    Code::new("index", name)
+}
+
+const CODES: &[Code] = &[
+    code("noindex").severity(Notice)
+        .text("A page says noindex or none, in a meta element or in `X-Robots-Tag`.", "Search engines leave it out.", "Remove it if it is not meant.")
+        .source("Google Search Central: robots meta tag").example("<meta name=robots content=noindex>", "<meta name=robots content=index>"),
+    code("nofollow-page").severity(Notice)
+        .text("A page says nofollow or none for all its links.", "Its links lead search engines nowhere.", "Remove it if it is not meant.")
+        .source("Google Search Central: robots meta tag").example("<meta name=robots content=nofollow>", "<meta name=robots content=index>"),
+    code("internal-nofollow").severity(Notice).of_site().judges(Any)
+        .text("A link within the site has `rel=nofollow`.", "The value of the link is lost.", "Take the rel out.")
+        .source("Google Search Central: qualify outbound links").example("<a href=/about rel=nofollow>", "<a href=/about>"),
+    code("canonical-missing")
+        .text("A page that may be indexed has no canonical URL, neither in the HTML nor in a `Link` header.", "Search engines guess which of several URLs is meant.", "Name the URL of the page itself.")
+        .source("RFC 6596").example("<head><title>A</title></head>", "<link rel=canonical href=\"https://example.org/a\">"),
+    code("canonical-multiple").severity(Error)
+        .text("A page names two different canonical URLs, in the HTML or in the headers.", "Search engines ignore both.", "Keep one.")
+        .source("Google Search Central: canonical URLs").example("<link rel=canonical href=/a><link rel=canonical href=/b>", "<link rel=canonical href=\"https://example.org/a\">"),
+    code("canonical-mismatch")
+        .text("The canonical URL in the HTML differs from that in the headers.", "Search engines cannot tell which one is meant.", "State the same in both, or only one.")
+        .source("Google Search Central: canonical URLs").example("Link: </b>; rel=canonical  and  <link rel=canonical href=/a>", "only one of them"),
+    code("canonical-relative")
+        .text("The address of a canonical URL is not absolute.", "A copy of the page names itself.", "Write it with scheme and host.")
+        .source("Google Search Central: canonical URLs").example("<link rel=canonical href=/a>", "<link rel=canonical href=\"https://example.org/a\">"),
+    code("canonical-to-redirect").severity(Error).of_site()
+        .text("The canonical URL answers with a redirect.", "Search engines ignore it.", "Name the final URL.")
+        .source("Google Search Central: canonical URLs").example("canonical -> 301", "canonical -> 200"),
+    code("canonical-to-error").severity(Error).of_site()
+        .text("The canonical URL answers 4xx or 5xx, or not at all.", "Search engines ignore it.", "Name a page that is there.")
+        .source("Google Search Central: canonical URLs").example("canonical -> 404", "canonical -> 200"),
+    code("canonical-to-noindex").of_site()
+        .text("The canonical URL is a page that says noindex.", "Both pages may vanish from the index.", "Decide for one of both.")
+        .source("Google Search Central: canonical URLs").example("canonical -> noindex", "canonical -> index"),
+    code("canonical-chain").of_site()
+        .text("The page that is named as canonical names another one.", "Search engines may ignore both.", "Name the last one.")
+        .source("Google Search Central: canonical URLs").example("/a -> /b -> /c", "/a -> /c"),
+    code("orphan").of_site().judges(Indexable)
+        .text("A page that may be indexed stands in a sitemap, but no other page links to it. It is not judged if the crawl ended early.", "Readers do not find it.", "Link to it, or take it out of the sitemap.")
+        .source("Google Search Central: crawlable links").example("only in sitemap.xml", "linked from a menu"),
+    code("dead-end").judges(Indexable)
+        .text("A page has no link to any other URL.", "Readers are stuck.", "Add navigation.")
+        .source("Google Search Central: crawlable links").example("<main>text</main>", "<nav><a href=\"/\">Home</a></nav>"),
+    code("too-deep").of_site().judges(Indexable)
+        .text("A page is more clicks away from the start URLs than allowed [depth_max].", "Search engines crawl such pages rarely.", "Link to it from higher up.")
+        .source("Google Search Central: site structure").example("start -> a -> b -> c -> d -> e", "start -> e"),
+    code("noindex-in-sitemap").of_site().judges(Any)
+        .text("A sitemap lists a page that says noindex.", "The signals contradict each other.", "Take it out of the sitemap, or allow indexing.")
+        .source("sitemaps.org").example("<loc> of a noindex page", "<loc> of pages to index"),
+    code("blocked-in-sitemap").of_site().judges(Any)
+        .text("A sitemap lists a URL that robots.txt disallows.", "The signals contradict each other.", "Take it out of the sitemap, or allow it.")
+        .source("sitemaps.org").example("<loc> under Disallow", "<loc> that is allowed"),
+    code("noncanonical-in-sitemap").of_site().judges(Any)
+        .text("A sitemap lists a page whose canonical URL is another one.", "The signals contradict each other.", "List the canonical URL.")
+        .source("sitemaps.org").example("<loc> of a copy", "<loc> of the canonical URL"),
+    code("non200-in-sitemap").severity(Error).of_site().judges(Any)
+        .text("A sitemap lists a URL that does not answer 200; redirects count, too.", "Search engines crawl for nothing.", "List final URLs that answer 200.")
+        .source("sitemaps.org").example("<loc> that answers 404", "<loc> that answers 200"),
+    code("conflicting-follow").of_site().judges(Indexable)
+        .text("Links within the site lead to a page both with and without `rel=nofollow`.", "The signals contradict each other.", "Take nofollow out.")
+        .source("Google Search Central: qualify outbound links").example("<a href=/a rel=nofollow>  and  <a href=/a>", "<a href=/a>"),
+    code("pagination-rel").of_site()
+        .text("A target of `rel=next` or `rel=prev` does not point back, is no page, says noindex, or is not linked; or there are two targets.", "The series breaks.", "Pair the elements, and link the pages.")
+        .source("HTML: link types").example("page 1: rel=next page 2; page 2: nothing", "page 2: rel=prev page 1"),
+];
+
+pub(super) struct Index;
+
+impl Rule for Index {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        if page.is_noindex() {
+            findings.add(Finding::of("noindex"));
+        }
+        if page.is_nofollow() {
+            findings.add(Finding::of("nofollow-page"));
+        }
+        canonicals(page, findings);
+        let own = crate::page::without_fragment(page.url());
+        let leads_on =
+            page.page().anchors().filter_map(|link| page.resolved(link.href)).any(|url| url != own);
+        if !leads_on {
+            findings.add(Finding::of("dead-end"));
+        }
+    }
+
+    fn site(&self, site: &Site, findings: &mut Findings) {
+        for url in site.targets(|kind| kind == EdgeKind::Link).filter(|url| site.is_own(url)) {
+            follows(site, url, findings);
+        }
+        for record in site.pages(Html) {
+            canonical_target(site, record, findings);
+            series(site, record, findings);
+        }
+        for record in site.pages(Indexable) {
+            reachable(site, record, findings);
+        }
+        for url in site.listed() {
+            listed(site, url, findings);
+        }
+    }
+}
+
+fn canonicals(page: &AuditedPage<'_>, findings: &mut Findings) {
+    let canonicals = page.canonicals();
+    if canonicals.is_empty() && !page.is_noindex() {
+        findings.add(Finding::of("canonical-missing"));
+    }
+    let place = |offset: Option<u32>| offset.map(|offset| page.place(offset));
+    if page.has_several_canonicals() {
+        let hrefs: Vec<&str> = canonicals.iter().map(|canonical| canonical.href.as_str()).collect();
+        let finding = Finding::of("canonical-multiple").value(hrefs);
+        findings.add(
+            canonicals.iter().filter_map(|canonical| place(canonical.offset)).fold(finding, Finding::at),
+        );
+        return;
+    }
+    let in_html = canonicals.iter().find(|canonical| canonical.offset.is_some());
+    let in_header = canonicals.iter().find(|canonical| canonical.offset.is_none());
+    if let (Some(html), Some(header)) = (in_html, in_header)
+        && html.url != header.url
+    {
+        findings.add(Finding::of("canonical-mismatch").value(html.href.as_str()).limit(header.href.as_str()));
+    }
+    for canonical in canonicals {
+        let is_absolute = canonical.href.to_ascii_lowercase().starts_with("http");
+        if !is_absolute && canonical.url.is_some() {
+            let finding = Finding::of("canonical-relative")
+                .value(canonical.href.as_str())
+                .limit(canonical.url.as_deref());
+            findings.add(place(canonical.offset).into_iter().fold(finding, Finding::at));
+        }
+    }
+}
+
+fn canonical_target(site: &Site, record: &Record, findings: &mut Findings) {
+    let Some(url) =
+        record.html.as_ref().and_then(|html| html.canonical.as_ref()).filter(|url| **url != record.url)
+    else {
+        return;
+    };
+    let Some(target) = site.get(url) else { return };
+    let told = |code: &str| Finding::of(code).url(&record.url).target(url);
+    let found = match site.fault(target) {
+        Some(Fault::Unverified) => return,
+        Some(_) => told("canonical-to-error").value(target.status),
+        None if target.redirect.is_some() => told("canonical-to-redirect").value(target.redirect.clone()),
+        None => {
+            let Some(html) = &target.html else { return };
+            let next = html.canonical.as_ref().filter(|next| **next != target.url && **next != record.url);
+            match next {
+                _ if html.noindex => told("canonical-to-noindex"),
+                Some(next) => told("canonical-chain").value(next.as_str()),
+                None => return,
+            }
+        }
+    };
+    findings.add(found);
+}
+
+fn follows(site: &Site, url: &str, findings: &mut Findings) {
+    let links = || site.links(url).filter(|(source, _)| source.kind == Kind::Page);
+    let marked = site.places(links().filter(|(_, edge)| edge.nofollow));
+    if marked.is_empty() {
+        return;
+    }
+    let is_mixed = links().any(|(_, edge)| !edge.nofollow);
+    let told = |code: &str| marked.iter().cloned().fold(Finding::of(code).url(url), Finding::at);
+    findings.add(told("internal-nofollow"));
+    if is_mixed && site.get(url).is_some_and(|record| site.is(record, Indexable)) {
+        findings.add(told("conflicting-follow"));
+    }
+}
+
+fn reachable(site: &Site, record: &Record, findings: &mut Findings) {
+    let url = record.url.as_str();
+    let is_linked = || site.links(url).any(|(source, _)| source.url != url);
+    let is_target = || site.records().any(|other| other.redirect.as_deref() == Some(url));
+    if site.is_complete() && site.is_listed(url) && !record.is_start && !is_linked() && !is_target() {
+        findings.add(Finding::of("orphan").url(url));
+    }
+    let max = site.limits().audit_depth_max;
+    if let Some(depth) = site.depth(url).filter(|depth| *depth > max) {
+        findings.add(Finding::of("too-deep").url(url).value(depth).limit(max));
+    }
+}
+
+fn listed(site: &Site, url: &str, findings: &mut Findings) {
+    let sitemaps = site.references(url).filter(|(_, edge)| edge.kind == EdgeKind::Sitemap);
+    let sitemap = sitemaps.map(|(source, _)| source.url.as_str()).next().unwrap_or_default();
+    let told = |code: &str| Finding::of(code).url(url).target(sitemap);
+    if site.refused(url).is_some_and(|refused| refused.reason == "robots") {
+        findings.add(
+            told("blocked-in-sitemap").value(site.refused(url).and_then(|refused| refused.detail.clone())),
+        );
+        return;
+    }
+    let Some(record) = site.get(url).filter(|record| record.kind == Kind::Page) else { return };
+    if site.fault(record) == Some(Fault::Unverified) && record.status.is_none() {
+        return;
+    }
+    if record.status != Some(200) {
+        findings.add(
+            told("non200-in-sitemap")
+                .value(record.status.map_or_else(|| record.detail.clone().into(), serde_json::Value::from)),
+        );
+        return;
+    }
+    let Some(html) = &record.html else { return };
+    if html.noindex {
+        findings.add(told("noindex-in-sitemap"));
+    }
+    if let Some(other) = html.canonical.as_ref().filter(|canonical| **canonical != record.url) {
+        findings.add(told("noncanonical-in-sitemap").value(other.as_str()));
+    }
+}
+
+fn series(site: &Site, record: &Record, findings: &mut Findings) {
+    let Some(html) = &record.html else { return };
+    for (rel, targets, is_next) in [("next", &html.next, true), ("prev", &html.prev, false)] {
+        let distinct: BTreeSet<&String> = targets.iter().collect();
+        let told =
+            |why: &str| Finding::of("pagination-rel").url(&record.url).value(format!("rel={rel}: {why}"));
+        if distinct.len() > 1 {
+            findings.add(told("there are two targets"));
+            continue;
+        }
+        let Some(target) = distinct.first() else { continue };
+        let why = series_fault(site, record, target, is_next);
+        if let Some(why) = why {
+            findings.add(told(why).target(target));
+        }
+    }
+}
+
+fn series_fault(site: &Site, record: &Record, target: &str, is_next: bool) -> Option<&'static str> {
+    let found = site.get(target)?;
+    match site.fault(found) {
+        Some(Fault::Unverified) => return None,
+        Some(_) => return Some("the target is no page"),
+        None if found.redirect.is_some() => return Some("the target redirects"),
+        None => {}
+    }
+    let html = found.html.as_ref()?;
+    let back = if is_next { &html.prev } else { &html.next };
+    if html.noindex {
+        Some("the target says noindex")
+    } else if !back.contains(&record.url) {
+        Some("the target does not point back")
+    } else if !record.edges.iter().any(|edge| edge.kind == EdgeKind::Link && edge.to == target) {
+        Some("no link of the page leads to the target")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,109 @@
+//! What makes pages slow, as far as it does not depend on the time of the audit.
+
+use std::collections::BTreeSet;
+
+use crate::code::Code;
+use crate::code::PageClass::Any;
+use crate::code::Severity::Notice;
+use crate::finding::{Finding, Findings};
+use crate::page::{AuditedPage, resource_kind};
+use crate::record::{EdgeKind, Kind};
+use crate::rule::Rule;
+use crate::site::Site;
+
+/// Smaller files fit into one packet, where compression saves nothing.
+const MIN_COMPRESSED: u64 = 1_400;
+
+const fn code(name: &'static str) -> Code {
+    Code::new("performance", name)
+}
+
+const CODES: &[Code] = &[
+    code("page-heavy")
+        .text("The HTML of a page has more bytes, decoded, than [page_bytes_max].", "It is slow, and search engines may read only its beginning.", "Split it, or move data out of it.")
+        .source("Google Search Central: file size limits").example("5 MB", "100 kB"),
+    code("no-compression").of_site().judges(Any)
+        .text("HTML, a style sheet, a script or an SVG of the site of 1,400 bytes or more is sent without compression.", "It takes several times as long.", "Compress it with br or gzip.")
+        .source("Lighthouse: text compression").example("no Content-Encoding", "Content-Encoding: gzip"),
+    code("no-cache").severity(Notice).of_site().judges(Any)
+        .text("A script, style sheet or image of the site may not be kept for [asset_ttl_min] seconds.", "It is fetched again and again.", "Send a long max-age, and change the name with the content.")
+        .source("Lighthouse: cache lifetimes").example("no Cache-Control", "Cache-Control: max-age=31536000"),
+    code("dom-large")
+        .text("A page has more elements than [dom_max].", "It is slow to lay out.", "Show less at once.")
+        .source("Lighthouse: DOM size").example("5,000 elements", "800 elements"),
+    code("too-many-requests")
+        .text("A page loads more different files than [requests_max].", "It is slow to load.", "Merge them, or load them when they are needed.")
+        .source("Lighthouse: requests").example("250 files", "40 files"),
+];
+
+pub(super) struct Performance;
+
+impl Rule for Performance {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        let limits = page.limits();
+        let bytes = page.page().response().body.len() as u64;
+        if bytes > limits.audit_page_bytes_max {
+            findings.add(Finding::of("page-heavy").value(bytes).limit(limits.audit_page_bytes_max));
+        }
+        let elements = page.facts().elements;
+        if elements > limits.audit_dom_max {
+            findings.add(Finding::of("dom-large").value(elements).limit(limits.audit_dom_max));
+        }
+        // Browsers load one of the candidates of an image, so those of a srcset do not count.
+        let is_loaded =
+            |kind| resource_kind(kind).is_some() && kind != huntsman_html::ResourceKind::ImageCandidate;
+        let resources = page
+            .page()
+            .resources()
+            .filter(|found| !found.in_noscript && is_loaded(found.kind))
+            .map(|found| found.url);
+        let styles =
+            page.link_elements().filter(|link| link.has_rel("stylesheet")).filter_map(|link| link.href);
+        let loaded: BTreeSet<String> =
+            resources.chain(styles).filter_map(|href| page.resolved(href)).collect();
+        if loaded.len() > limits.audit_requests_max {
+            findings
+                .add(Finding::of("too-many-requests").value(loaded.len()).limit(limits.audit_requests_max));
+        }
+    }
+
+    fn site(&self, site: &Site, findings: &mut Findings) {
+        for record in site.records().filter(|record| matches!(record.kind, Kind::Page | Kind::Resource)) {
+            let is_whole = !record.is_head && record.status == Some(200);
+            let is_plain = record.wire_bytes >= record.bytes && record.bytes >= MIN_COMPRESSED;
+            if is_whole && is_plain && is_text(record.content_type.as_deref().unwrap_or_default()) {
+                findings.add(Finding::of("no-compression").url(&record.url).value(record.bytes));
+            }
+        }
+        let assets = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
+        for url in site.targets(assets) {
+            let Some(record) =
+                site.get(url).filter(|record| record.kind == Kind::Resource && record.status == Some(200))
+            else {
+                continue;
+            };
+            let min = site.limits().audit_asset_ttl_min;
+            if record.max_age.is_none_or(|age| age < min) {
+                let finding = Finding::of("no-cache").url(url).value(record.max_age).limit(min);
+                let references = site.references(url).filter(|(_, edge)| assets(edge.kind));
+                findings.add(site.places(references).into_iter().fold(finding, Finding::at));
+            }
+        }
+    }
+}
+
+fn is_text(media_type: &str) -> bool {
+    matches!(
+        media_type,
+        "text/html"
+            | "application/xhtml+xml"
+            | "text/css"
+            | "text/javascript"
+            | "application/javascript"
+            | "image/svg+xml"
+    )
+}

@@ -1,0 +1,231 @@
+//! Answers: broken links, server errors, redirects.
+
+use http::Uri;
+
+use crate::code::Code;
+use crate::code::PageClass::{Any, Html};
+use crate::code::Severity::{Error, Notice};
+use crate::finding::{Finding, Findings};
+use crate::page::AuditedPage;
+use crate::record::{EdgeKind, Kind, Record};
+use crate::rule::Rule;
+use crate::site::{End, Fault, Resolution, Site};
+
+const fn code(name: &'static str) -> Code {
+    Code::new("status", name).of_site().judges(Any)
+}
+
+const CODES: &[Code] = &[
+    code("broken-internal-link").severity(Error)
+        .text("A link leads to a URL of the site that answers 4xx (other than 401, 403, 407, 429) or cannot be connected to.",
+            "Readers and robots meet a dead end.", "Correct the address of the link, or take the link out.")
+        .source("RFC 9110")
+        .example("<a href=\"/pricing-old\">Prices</a>  (404)", "<a href=\"/pricing\">Prices</a>  (200)"),
+    code("server-error").severity(Error)
+        .text("A URL of the site answers 5xx, also after retries.",
+            "The page is broken for everybody.", "Look for the cause in the log of the server.")
+        .source("RFC 9110").example("GET /cart -> 500", "GET /cart -> 200"),
+    code("timeout").severity(Error)
+        .text("A URL of the site gave no whole answer within the time limit in any try.",
+            "Nobody waits for so long.", "Find what blocks the answer.")
+        .source("Google Search Central: crawl errors").example("GET /search -> no answer in 30 s", "GET /search -> 200 in 0.3 s"),
+    code("dns-failure").severity(Error)
+        .text("The host of a link or of a loaded file has no address.",
+            "The host is gone.", "Take the reference out, or name the new host.")
+        .source("RFC 1034").example("<a href=\"https://gone.invalid/\">", "<a href=\"https://example.org/\">"),
+    code("external-broken").severity(Error)
+        .text("A link to another site answers 4xx or 5xx (other than 401, 403, 406, 407, 429, 451, 503, 999 and challenges), cannot be connected to, or redirects to such a URL. It was tried three times.",
+            "Readers meet a dead end.", "Replace the link.")
+        .source("RFC 9110").example("<a href=\"https://example.org/gone\">  (404)", "<a href=\"https://example.org/\">  (200)"),
+    code("external-redirect").severity(Notice)
+        .text("A link to another site answers 301 or 308 and ends at a page.",
+            "Such links rot first.", "Link to the final URL.")
+        .source("RFC 9110").example("<a href=\"http://example.org/\">  (301)", "<a href=\"https://example.org/\">  (200)"),
+    code("redirect-chain")
+        .text("A link or a loaded file passes two or more redirects [redirect_hops_max].",
+            "Each hop costs time, and robots give up.", "Refer to the last URL, and let each redirect lead there at once.")
+        .source("Google Search Central: redirects").example("/a -> /b -> /c", "/a -> /c"),
+    code("redirect-loop").severity(Error)
+        .text("Redirects come back to a URL in their chain, or do not end within ten hops.",
+            "The page never loads.", "Correct the rules of the redirects.")
+        .source("RFC 9110").example("/a -> /b -> /a", "/a -> /b"),
+    code("redirect-to-error").severity(Error)
+        .text("A link or a loaded file is redirected within the site to a URL that answers 4xx or 5xx, or not at all.",
+            "Readers meet a dead end.", "Let the redirect lead to a page, or remove it with its links.")
+        .source("RFC 9110").example("/old -> /new (404)", "/old -> /new (200)"),
+    code("link-to-redirect")
+        .text("A link leads to a URL of the site that answers 301 or 308 to a page.",
+            "Each click costs a needless request.", "Link to the target.")
+        .source("RFC 9110").example("<a href=\"/about\">  (301 to /about/)", "<a href=\"/about/\">"),
+    code("temporary-redirect").severity(Notice)
+        .text("A link leads to a URL of the site that answers 302, 303 or 307.",
+            "Search engines keep the old URL.", "Answer 301 or 308 if the move is permanent.")
+        .source("Google Search Central: redirects").example("/shop -> 302 /store", "/shop -> 301 /store"),
+    Code::new("status", "meta-refresh").judges(Html)
+        .text("A page is replaced or loaded again by `meta http-equiv=refresh` within 20 hours.",
+            "It takes readers away while they read.", "Use a redirect of HTTP.")
+        .source("WCAG 2.2.1").example("<meta http-equiv=refresh content=\"5; url=/new\">", "301 to /new"),
+    code("soft-404").judges(Html)
+        .text("A page answers 2xx, but its title or heading and its short text say that it is missing, or it equals the answer of a path that no site has.",
+            "Error pages get into the index.", "Answer 404 or 410.")
+        .source("Google Search Central: soft 404").example("200 <h1>Page not found</h1>", "404 <h1>Page not found</h1>"),
+    code("blocked-by-robots")
+        .text("A link leads to a URL of the site that robots.txt disallows.",
+            "Robots cannot read what is linked.", "Allow it, or take the link out.")
+        .source("RFC 9309").example("Disallow: /docs  with  <a href=\"/docs/\">", "Allow: /docs"),
+    code("blocked-resource")
+        .text("robots.txt disallows a script, a style sheet or an image that a page of the site loads from the site.",
+            "Search engines render the page without it.", "Allow it.")
+        .source("Google Search Central: robots.txt").example("Disallow: /css/", "Allow: /css/"),
+];
+
+pub(super) struct Status;
+
+impl Rule for Status {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        const TWENTY_HOURS: f64 = 20.0 * 3_600.0;
+        let metas = page
+            .metas()
+            .filter(|meta| meta.http_equiv.is_some_and(|name| name.trim().eq_ignore_ascii_case("refresh")));
+        for meta in metas {
+            let refresh = meta.content.and_then(huntsman_html::MetaRefresh::parse);
+            if refresh.is_some_and(|refresh| refresh.delay < TWENTY_HOURS) {
+                findings.add(Finding::of("meta-refresh").value(meta.content).at(page.place(meta.offset)));
+            }
+        }
+    }
+
+    fn site(&self, site: &Site, findings: &mut Findings) {
+        for record in site
+            .records()
+            .filter(|record| matches!(record.kind, Kind::Page | Kind::Resource | Kind::External))
+        {
+            faults(site, record, findings);
+        }
+        for record in site.pages(Html).filter(|record| site.is_soft_404(record)) {
+            findings.add(
+                Finding::of("soft-404")
+                    .url(&record.url)
+                    .value(record.html.as_ref().and_then(|html| html.title.clone())),
+            );
+        }
+        for url in site.targets(|kind| kind != EdgeKind::Sitemap) {
+            redirects(site, url, findings);
+            blocked(site, url, findings);
+        }
+    }
+}
+
+/// A finding about a URL, at all references to it.
+fn at_references(site: &Site, code: &str, url: &str) -> Finding {
+    site.places(site.references(url)).into_iter().fold(Finding::of(code).url(url), Finding::at)
+}
+
+fn at_links(site: &Site, code: &str, url: &str) -> Finding {
+    site.places(site.links(url)).into_iter().fold(Finding::of(code).url(url), Finding::at)
+}
+
+/// What an answer was, for people.
+fn said(record: &Record) -> serde_json::Value {
+    match (&record.error, record.status) {
+        (Some(_), _) => record.detail.clone().into(),
+        (None, status) => status.into(),
+    }
+}
+
+fn faults(site: &Site, record: &Record, findings: &mut Findings) {
+    let Some(fault) = site.fault(record) else { return };
+    let url = &record.url;
+    let is_own = record.kind != Kind::External;
+    let has_links = site.links(url).next().is_some();
+    let is_referred = site.references(url).any(|(_, edge)| edge.kind != EdgeKind::Sitemap);
+    match fault {
+        Fault::Client(_) | Fault::Connection if is_own && has_links => {
+            findings.add(at_links(site, "broken-internal-link", url).value(said(record)));
+        }
+        Fault::Server(_) if is_own => {
+            findings.add(at_references(site, "server-error", url).value(said(record)))
+        }
+        Fault::Timeout if is_own => findings.add(at_references(site, "timeout", url).value(said(record))),
+        Fault::Dns if is_referred => {
+            let host = url.parse::<Uri>().ok().and_then(|url| url.host().map(str::to_owned));
+            let finding = at_references(site, "dns-failure", url).value(said(record));
+            findings.add(finding.group(host.unwrap_or_default()));
+        }
+        Fault::Client(_) | Fault::Server(_) | Fault::Connection
+            if !is_own && has_links && record.status != Some(503) =>
+        {
+            findings.add(at_links(site, "external-broken", url).value(said(record)));
+        }
+        _ => {}
+    }
+}
+
+/// The one thing that is most wrong with the redirects of a URL.
+fn redirects(site: &Site, url: &str, findings: &mut Findings) {
+    let Resolution { hops, end } = site.resolve(url);
+    let Some(first) = hops.first() else { return };
+    let is_own = first.kind != Kind::External;
+    let has_links = site.links(url).next().is_some();
+    let chain: Vec<&str> = hops
+        .iter()
+        .map(|hop| hop.url.as_str())
+        .chain(hops.last().and_then(|hop| hop.redirect.as_deref()))
+        .collect();
+    let told = |code: &str, finding: Finding| {
+        finding.target(chain.last().unwrap_or(&url)).value(chain.join(" -> ")).limit(match code {
+            "redirect-chain" => serde_json::Value::from(site.limits().audit_redirect_hops_max),
+            _ => serde_json::Value::Null,
+        })
+    };
+    let fault = match end {
+        End::At(record) => site.fault(record),
+        End::Loop | End::Unknown => None,
+    };
+    let code = match (end, fault) {
+        (End::Loop, _) => "redirect-loop",
+        (End::Unknown, _) | (_, Some(Fault::Unverified)) => return,
+        (_, Some(Fault::Timeout)) if !is_own => return,
+        (_, Some(_)) if is_own => "redirect-to-error",
+        (_, Some(_)) => "external-broken",
+        (_, None) if hops.len() > site.limits().audit_redirect_hops_max => "redirect-chain",
+        _ if !has_links => return,
+        _ => match (first.status, is_own) {
+            (Some(301 | 308), true) => "link-to-redirect",
+            (Some(301 | 308), false) => "external-redirect",
+            (_, true) => "temporary-redirect",
+            (_, false) => return,
+        },
+    };
+    let finding = match code {
+        "redirect-loop" | "redirect-chain" | "redirect-to-error" => at_references(site, code, url),
+        _ => at_links(site, code, url),
+    };
+    if !finding.at.is_empty() {
+        findings.add(told(code, finding));
+    }
+}
+
+fn blocked(site: &Site, url: &str, findings: &mut Findings) {
+    let Some(refused) = site.refused(url).filter(|refused| refused.reason == "robots") else { return };
+    // Whether another site may be read by robots is no fault of this one.
+    if !site.is_own(url) {
+        return;
+    }
+    let line = refused.detail.clone();
+    let resources = || {
+        site.references(url)
+            .filter(|(_, edge)| matches!(edge.kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image))
+    };
+    if resources().next().is_some() {
+        let finding = Finding::of("blocked-resource").url(url).value(line.clone());
+        findings.add(site.places(resources()).into_iter().fold(finding, Finding::at));
+    }
+    if site.links(url).next().is_some() {
+        findings.add(at_links(site, "blocked-by-robots", url).value(line));
+    }
+}

@@ -1,0 +1,352 @@
+//! The site as the audit found it: the answers, and the references between them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+
+use huntsman_text::urlparts::CanonicalOptions;
+
+use crate::code::PageClass;
+use crate::finding::Place;
+use crate::record::{Edge, EdgeKind, Kind, Record};
+use huntsman_middleware::AuditSettings;
+use url::Url;
+
+/// Redirects that are followed from one URL.
+const MAX_HOPS: usize = 10;
+
+/// Why a URL of the site was not requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused {
+    /// The reason, as in `drops.jsonl`.
+    pub reason: String,
+    /// What the reason says, such as the line of a robots.txt.
+    pub detail: Option<String>,
+}
+
+/// Where a URL leads in the end.
+#[derive(Clone, Copy, Debug)]
+pub enum End<'a> {
+    /// This is the last answer, or the failure.
+    At(&'a Record),
+    /// The redirects come back to a URL that was passed, or do not end.
+    Loop,
+    /// The last URL was not requested, or nothing is known of it.
+    Unknown,
+}
+
+/// A URL followed through its redirects.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Resolution<'a> {
+    /// The redirects, in order.
+    pub hops: Vec<&'a Record>,
+    /// Where they lead.
+    pub end: End<'a>,
+}
+
+/// What is wrong with an answer, or with its absence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Status 4xx that says that there is no such page.
+    Client(u16),
+    /// Status 5xx.
+    Server(u16),
+    /// The host has no address.
+    Dns,
+    /// No whole answer came in time.
+    Timeout,
+    /// No connection, or one that broke.
+    Connection,
+    /// The answer does not tell whether the page is there: a refusal, a challenge, a limit.
+    Unverified,
+}
+
+/// The site after the crawl. URLs are without fragments, and all lists are sorted by URL.
+#[derive(Debug)]
+pub struct Site {
+    records: Vec<Record>,
+    index: HashMap<String, usize>,
+    /// By the form in which the crawl compares URLs: of two spellings only one is fetched.
+    folded: HashMap<String, usize>,
+    /// Target, source and number of each reference.
+    inlinks: Vec<(String, usize, usize)>,
+    refused: BTreeMap<String, Refused>,
+    listed: BTreeSet<String>,
+    later_pages: HashSet<String>,
+    depths: Vec<Option<u16>>,
+    missing_key: HashSet<String>,
+    own_origins: HashSet<String>,
+    limits: AuditSettings,
+    is_complete: bool,
+}
+
+impl Site {
+    /// The site of these records. `refused` are the URLs that the crawl did not request, and `is_complete` says whether it ended by itself.
+    pub(crate) fn new(
+        records: Vec<Record>,
+        refused: BTreeMap<String, Refused>,
+        limits: AuditSettings,
+        is_complete: bool,
+    ) -> Self {
+        let records = merged(records);
+        let index: HashMap<String, usize> =
+            records.iter().enumerate().map(|(at, record)| (record.url.clone(), at)).collect();
+        let mut folded = HashMap::new();
+        for (at, record) in records.iter().enumerate() {
+            folded.entry(fold(&record.url)).or_insert(at);
+        }
+        let mut inlinks = Vec::new();
+        for (source, record) in records.iter().enumerate() {
+            for (number, edge) in record.edges.iter().enumerate() {
+                inlinks.push((edge.to.clone(), source, number));
+            }
+        }
+        inlinks.sort_unstable();
+        let sitemaps = records.iter().filter(|record| record.kind == Kind::Sitemap);
+        let listed = sitemaps.flat_map(|sitemap| sitemap.edges.iter().map(|edge| edge.to.clone())).collect();
+        let missing =
+            records.iter().filter(|record| record.kind == Kind::Probe && record.status == Some(200));
+        let missing_key = missing.filter_map(|record| Some(record.html.as_ref()?.text_key.clone())).collect();
+        let pages = records.iter().filter(|record| record.kind == Kind::Page);
+        let own_origins = pages.map(|record| authority(&record.url).to_owned()).collect();
+        let mut site = Self {
+            records,
+            index,
+            folded,
+            inlinks,
+            refused,
+            listed,
+            later_pages: HashSet::new(),
+            depths: Vec::new(),
+            missing_key,
+            own_origins,
+            limits,
+            is_complete,
+        };
+        site.later_pages = site.find_later_pages();
+        site.depths = site.find_depths();
+        site
+    }
+
+    /// The settings of the audit.
+    pub fn limits(&self) -> &AuditSettings {
+        &self.limits
+    }
+
+    /// Whether the crawl ended by itself, so that what was not found is not there.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// All answers.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter()
+    }
+
+    /// The pages of a class.
+    pub fn pages(&self, class: PageClass) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(move |record| self.is(record, class))
+    }
+
+    /// Whether an answer belongs to a class.
+    pub fn is(&self, record: &Record, class: PageClass) -> bool {
+        if class == PageClass::Any {
+            return true;
+        }
+        let Some(html) = record.html.as_ref().filter(|_| record.kind == Kind::Page) else { return false };
+        let is_indexable = || !html.noindex && html.canonical.as_ref().is_none_or(|url| *url == record.url);
+        match class {
+            PageClass::Any | PageClass::Html => true,
+            PageClass::Indexable => is_indexable(),
+            PageClass::Content => {
+                is_indexable()
+                    && html.prev.is_empty()
+                    && !self.later_pages.contains(&record.url)
+                    && !self.is_soft_404(record)
+            }
+        }
+    }
+
+    /// Whether a page says that it is missing, or equals the page that a path answers with which no site has.
+    pub fn is_soft_404(&self, record: &Record) -> bool {
+        let Some(html) = &record.html else { return false };
+        html.is_soft_404 || self.missing_key.contains(&html.text_key)
+    }
+
+    /// The answer of a URL, also if it was fetched in another spelling; `None` if it was not requested.
+    pub fn get(&self, url: &str) -> Option<&Record> {
+        let at = self.index.get(url).or_else(|| self.folded.get(&fold(url)))?;
+        Some(&self.records[*at])
+    }
+
+    /// Why a URL was not requested, if the crawl told so.
+    pub fn refused(&self, url: &str) -> Option<&Refused> {
+        self.refused.get(url)
+    }
+
+    /// Whether a URL is on a host of the site.
+    pub fn is_own(&self, url: &str) -> bool {
+        self.own_origins.contains(authority(url))
+    }
+
+    /// Whether a sitemap lists a URL.
+    pub fn is_listed(&self, url: &str) -> bool {
+        self.listed.contains(url)
+    }
+
+    /// The URLs that sitemaps list.
+    pub fn listed(&self) -> impl Iterator<Item = &str> {
+        self.listed.iter().map(String::as_str)
+    }
+
+    /// The fewest links from a start URL to an answer; redirects do not count. `None` if no links lead there.
+    pub fn depth(&self, url: &str) -> Option<u16> {
+        self.depths[*self.index.get(url)?]
+    }
+
+    /// The references to exactly this URL, with the pages that have them.
+    pub fn references(&self, url: &str) -> impl Iterator<Item = (&Record, &Edge)> {
+        let start = self.inlinks.partition_point(|(to, ..)| to.as_str() < url);
+        let to = url.to_owned();
+        self.inlinks[start..].iter().take_while(move |(found, ..)| *found == to).map(|(_, source, number)| {
+            let record = &self.records[*source];
+            (record, &record.edges[*number])
+        })
+    }
+
+    /// The links to exactly this URL.
+    pub fn links(&self, url: &str) -> impl Iterator<Item = (&Record, &Edge)> {
+        self.references(url).filter(|(_, edge)| edge.kind == EdgeKind::Link)
+    }
+
+    /// Every URL that is referred to by one of these kinds, once.
+    pub fn targets(&self, wanted: impl Fn(EdgeKind) -> bool) -> impl Iterator<Item = &str> {
+        let mut last = "";
+        self.inlinks.iter().filter_map(move |(to, source, number)| {
+            let is_new = last != to.as_str() && wanted(self.records[*source].edges[*number].kind);
+            is_new.then(|| {
+                last = to;
+                to.as_str()
+            })
+        })
+    }
+
+    /// The places of these references.
+    pub fn places<'a>(&self, references: impl Iterator<Item = (&'a Record, &'a Edge)>) -> Vec<Place> {
+        references
+            .map(|(source, edge)| Place { page: Some(source.url.clone()), ..edge.place.clone() })
+            .collect()
+    }
+
+    /// Follows a URL through its redirects.
+    pub fn resolve(&self, url: &str) -> Resolution<'_> {
+        let mut hops: Vec<&Record> = Vec::new();
+        let mut at = url.to_owned();
+        loop {
+            let Some(record) = self.get(&at) else { return Resolution { hops, end: End::Unknown } };
+            let Some(next) = &record.redirect else { return Resolution { hops, end: End::At(record) } };
+            if hops.len() >= MAX_HOPS || hops.iter().any(|hop| hop.url == record.url) {
+                return Resolution { hops, end: End::Loop };
+            }
+            hops.push(record);
+            at.clone_from(next);
+        }
+    }
+
+    /// What is wrong with an answer; `None` if nothing is.
+    pub fn fault(&self, record: &Record) -> Option<Fault> {
+        if record.is_challenge {
+            return Some(Fault::Unverified);
+        }
+        if let Some(error) = &record.error {
+            return match error.as_str() {
+                "dns" => Some(Fault::Dns),
+                "connect" | "tls" | "connection_reset" | "bad_response" => Some(Fault::Connection),
+                "robots_unreachable" => Some(self.robots_fault(record)),
+                error if error.ends_with("_timeout") => Some(Fault::Timeout),
+                _ => Some(Fault::Unverified),
+            };
+        }
+        match record.status? {
+            401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Fault::Unverified),
+            status @ 400..=499 => Some(Fault::Client(status)),
+            status @ 500..=599 => Some(Fault::Server(status)),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with a host whose robots.txt could not be had: a host that cannot be reached at all is the fault of its links.
+    fn robots_fault(&self, record: &Record) -> Fault {
+        let robots = Url::parse(&record.url).ok().and_then(|url| url.join("/robots.txt").ok());
+        let found = robots.and_then(|url| self.get(url.as_str())).filter(|found| found.kind == Kind::Robots);
+        match found.and_then(|found| self.fault(found)) {
+            Some(fault @ (Fault::Dns | Fault::Connection)) => fault,
+            _ => Fault::Unverified,
+        }
+    }
+
+    /// Pages that follow another one in a series, as both pages say.
+    fn find_later_pages(&self) -> HashSet<String> {
+        let mut later = HashSet::new();
+        for record in self.pages(PageClass::Html) {
+            let next = record.html.iter().flat_map(|html| &html.next).filter_map(|url| self.get(url));
+            for target in next.filter(|target| target.edges.iter().any(|edge| edge.to == record.url)) {
+                later.insert(target.url.clone());
+            }
+        }
+        later
+    }
+
+    fn find_depths(&self) -> Vec<Option<u16>> {
+        let mut depths = vec![None; self.records.len()];
+        let starts = self.records.iter().enumerate().filter(|(_, record)| record.is_start);
+        let mut queue: VecDeque<usize> = starts.map(|(at, _)| at).collect();
+        queue.iter().for_each(|at| depths[*at] = Some(0));
+        while let Some(at) = queue.pop_front() {
+            let depth: u16 = depths[at].unwrap_or(0);
+            let record = &self.records[at];
+            if let Some(next) = record.redirect.as_ref().and_then(|url| self.index.get(url))
+                && depths[*next].is_none()
+            {
+                depths[*next] = Some(depth);
+                queue.push_front(*next);
+            }
+            for edge in record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
+                if let Some(next) = self.get(&edge.to).and_then(|found| self.index.get(&found.url))
+                    && depths[*next].is_none()
+                {
+                    depths[*next] = Some(depth.saturating_add(1));
+                    queue.push_back(*next);
+                }
+            }
+        }
+        depths
+    }
+}
+
+/// Host and port of a URL.
+pub(crate) fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?']).next().unwrap_or_default()
+}
+
+/// The form in which the crawl compares URLs.
+pub(crate) fn fold(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| url.to_owned(), |url| CanonicalOptions::default().canonical(&url))
+}
+
+/// One record for each URL, in the order of URLs: a whole answer before a failure, a page before anything else.
+fn merged(mut records: Vec<Record>) -> Vec<Record> {
+    let rank = |record: &Record| {
+        // A page that comes once its cookie is there is no redirect.
+        let is_self = record.redirect.as_deref() == Some(record.url.as_str());
+        (record.error.is_some(), is_self, record.is_head, record.kind, !record.is_start)
+    };
+    records.sort_by(|a, b| (&a.url, rank(a)).cmp(&(&b.url, rank(b))));
+    records.dedup_by(|later, first| {
+        let is_same = later.url == first.url;
+        first.is_start |= is_same && later.is_start;
+        is_same
+    });
+    records
+}

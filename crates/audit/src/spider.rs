@@ -1,0 +1,495 @@
+//! The spider of an audit: it follows the links of the site, looks once at what they lead to elsewhere, and gives a record of each answer.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, StatusCode, header};
+use huntsman_crawler::meta::MetaKey;
+use huntsman_crawler::{
+    Component, Context, Error, FetchError, Hooks, OnFollow, Output, Page, PageNeeds, Request, Result,
+    Settings, Sitemap, SitemapLimits, Spider, SpiderMiddleware, Start, meta,
+};
+use huntsman_middleware::{AuditSettings, Offsite};
+use url::Url;
+
+use crate::finding::{Finding, Findings, Place};
+use crate::page::{AuditedPage, without_fragment};
+use crate::record::{Edge, EdgeKind, Kind, Record};
+use crate::rule::RuleSet;
+
+/// Why a URL is requested; a name of [`Kind`].
+const KIND: MetaKey<String> = MetaKey::new("audit_kind");
+/// How often an external URL was tried.
+const TRY: MetaKey<u64> = MetaKey::new("audit_try");
+/// The request came back to its own URL with a cookie.
+const AGAIN: MetaKey<bool> = MetaKey::new("audit_again");
+/// A path that no site has.
+const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
+/// How long a broken external URL waits for its last try.
+const LAST_TRY: Duration = Duration::from_secs(5);
+/// Maximum number of characters of an excerpt of an error.
+const MAX_DETAIL: usize = 300;
+
+/// What an audit looks at besides the pages of the site.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Links are followed.
+    pub(crate) follow: bool,
+    /// Links to other sites are looked at.
+    pub(crate) external: bool,
+    /// Images, scripts and styles are looked at.
+    pub(crate) resources: bool,
+}
+
+/// The part of an audit in the crawl: it asks for the facts of pages, and keeps redirects from being followed by themselves, because each hop
+/// is a record.
+pub(crate) struct Judge {
+    limits: AuditSettings,
+    rules: RuleSet,
+}
+
+impl Judge {
+    pub(crate) fn from_settings(settings: &Settings, rules: RuleSet) -> Result<Self> {
+        Ok(Self { limits: settings.of()?, rules })
+    }
+}
+
+impl Component for Judge {
+    const NAME: &'static str = "audit";
+    type Settings = AuditSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.spider(940)
+    }
+
+    fn page_needs(&self) -> PageNeeds {
+        PageNeeds { text: true, audit: true, ..PageNeeds::default() }
+    }
+}
+
+impl SpiderMiddleware for Judge {
+    fn process_start(&self, request: &mut Request, _: &Context) -> Result<OnFollow> {
+        keep_redirects(request);
+        Ok(OnFollow::Keep)
+    }
+
+    fn process_follow(&self, _: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
+        keep_redirects(request);
+        Ok(OnFollow::Keep)
+    }
+}
+
+fn keep_redirects(request: &mut Request) {
+    if !request.is_sitemap() && !request.meta_flag(meta::SITEMAP_ROBOTS) {
+        request.set_meta(meta::DONT_REDIRECT, true);
+        request.set_meta(meta::DONT_METAREFRESH, true);
+    }
+}
+
+/// The spider of an audit. Its items are records; [`AuditOptions::crawl`](crate::AuditOptions::crawl) makes it.
+#[derive(Debug)]
+pub struct AuditSpider {
+    start: Mutex<Option<Start>>,
+    reach: Reach,
+    /// Hosts without an answer that were told, and hosts that were probed.
+    seen: Mutex<HashSet<String>>,
+}
+
+impl AuditSpider {
+    pub(crate) fn new(start: Start, reach: Reach) -> Self {
+        Self { start: Mutex::new(Some(start)), reach, seen: Mutex::default() }
+    }
+
+    /// Whether this is the first time that the spider meets this name.
+    fn is_first(&self, name: String) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
+    }
+
+    /// Queues what the page refers to.
+    fn follow(&self, record: &Record, out: &mut Output<Record>) {
+        let cx = out.context().clone();
+        let mut queued = HashSet::new();
+        for edge in &record.edges {
+            let is_resource = edge.kind.is_resource();
+            if (is_resource && !self.reach.resources) || !queued.insert((edge.to.as_str(), is_resource)) {
+                continue;
+            }
+            let Ok(url) = Url::parse(&edge.to) else { continue };
+            self.look_at(url, edge.kind, &cx, out);
+        }
+        if !self.reach.follow {
+            return;
+        }
+        let Some(html) = &record.html else { return };
+        let named = html.canonical.iter().chain(html.next.iter()).chain(html.prev.iter());
+        let named = named.chain(html.alternates.iter().map(|alternate| &alternate.url));
+        for url in named.filter(|url| **url != record.url).filter_map(|url| Url::parse(url).ok()) {
+            if in_scope(&url, &cx) {
+                out.request(Request::get(url));
+            } else if self.reach.external && is_public(&url) {
+                out.request(external(url, 1));
+            }
+        }
+    }
+
+    fn look_at(&self, url: Url, kind: EdgeKind, cx: &Context, out: &mut Output<Record>) {
+        if in_scope(&url, cx) {
+            match kind {
+                EdgeKind::Link if self.reach.follow => out.request(Request::get(url)),
+                EdgeKind::Script | EdgeKind::Style | EdgeKind::Frame => {
+                    out.request(Request::get(url).with_meta(KIND, Kind::Resource.name().to_owned()));
+                }
+                EdgeKind::Image | EdgeKind::Media => {
+                    out.request(
+                        Request::get(url)
+                            .method(Method::HEAD)
+                            .with_meta(KIND, Kind::Resource.name().to_owned()),
+                    );
+                }
+                _ => {}
+            }
+            return;
+        }
+        if !self.reach.external || !is_public(&url) {
+            return;
+        }
+        if url.host_str().is_some_and(|host| host.ends_with(".invalid")) {
+            if self.is_first(without_fragment(&url)) {
+                out.item(Record {
+                    url: without_fragment(&url),
+                    kind: Kind::External,
+                    error: Some("dns".to_owned()),
+                    detail: Some("names that end in .invalid have no address (RFC 2606)".to_owned()),
+                    ..Record::default()
+                });
+            }
+            return;
+        }
+        out.request(external(url, 0));
+    }
+
+    /// Follows a redirect, as the same kind of request.
+    fn redirected(&self, page: &Page, record: &Record, out: &mut Output<Record>) {
+        let Some(target) = record.redirect.as_ref().and_then(|url| Url::parse(url).ok()) else { return };
+        let request = page.request();
+        let is_own = in_scope(&target, out.context());
+        let sets_cookie = page.response().headers.contains_key(header::SET_COOKIE);
+        if *target.as_str() == *record.url {
+            // The page may come once the cookie is there; without one it is a loop.
+            if sets_cookie && !request.meta_flag(AGAIN) {
+                let again =
+                    Request::get(target).method(request.method.clone()).unfiltered().with_meta(AGAIN, true);
+                let again =
+                    again.with_meta(KIND, record.kind.name().to_owned()).with_meta(meta::ALLOW_OFFSITE, true);
+                out.request(again.with_meta(meta::IS_START_REQUEST, record.is_start));
+            }
+            return;
+        }
+        match record.kind {
+            Kind::Page if is_own && !self.reach.follow && !record.is_start => {}
+            Kind::Page if record.is_start => {
+                // Where a start URL leads is the site that is meant.
+                let request = Request::get(target).with_meta(meta::IS_START_REQUEST, true);
+                out.request(request.with_meta(meta::ALLOW_OFFSITE, true));
+            }
+            Kind::Page | Kind::External if is_own => {
+                if self.reach.follow {
+                    out.request(Request::get(target));
+                }
+            }
+            Kind::Resource if is_own => {
+                let next = Request::get(target).method(request.method.clone());
+                out.request(next.with_meta(KIND, Kind::Resource.name().to_owned()));
+            }
+            Kind::Page | Kind::External | Kind::Resource if self.reach.external && is_public(&target) => {
+                out.request(external(target, 0));
+            }
+            _ => {}
+        }
+    }
+
+    /// Tries an external URL again that seems to be broken. Returns whether it does.
+    fn try_again(&self, request: &Request, is_broken: bool, out: &mut Output<Record>) -> bool {
+        let kind = kind_of(request);
+        let tried = request.meta_value(TRY).unwrap_or(0);
+        let is_head = request.method == Method::HEAD;
+        let mut next = match kind {
+            Kind::External if is_broken && tried < 2 => external(request.url.clone(), tried + 1),
+            Kind::Resource if is_broken && is_head => {
+                Request::get(request.url.clone()).with_meta(KIND, Kind::Resource.name().to_owned())
+            }
+            _ => return false,
+        };
+        if !is_head {
+            next = next.unfiltered().after(LAST_TRY);
+        }
+        out.request(next);
+        true
+    }
+
+    /// Looks at a path that no site has, once for each origin of a start URL.
+    fn probe(&self, page: &Page, out: &mut Output<Record>) {
+        if !page.request().meta_flag(meta::IS_START_REQUEST) || !self.reach.follow {
+            return;
+        }
+        let origin = page.url().origin().ascii_serialization();
+        if let (true, Ok(url)) = (self.is_first(origin), page.url().join(PROBE)) {
+            out.request(Request::get(url).with_meta(KIND, Kind::Probe.name().to_owned()));
+        }
+    }
+}
+
+impl Spider for AuditSpider {
+    type Item = Record;
+
+    fn name(&self) -> &str {
+        "audit"
+    }
+
+    fn start(&self) -> Start {
+        self.start.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(Start::none)
+    }
+
+    fn parse(&self, page: &Page, out: &mut Output<Record>) -> Result<()> {
+        let judge =
+            out.context().component::<Judge>().ok_or_else(|| Error::usage("an audit needs its component"))?;
+        let mut record = record_of(page);
+        let status = page.response().status;
+        let is_broken = status.is_client_error() || status.is_server_error();
+        // Some servers refuse HEAD, and some answer it without a length.
+        let has_no_length = record.is_head && record.kind == Kind::Resource && record.wire_bytes == 0;
+        if self.try_again(page.request(), is_broken || has_no_length, out) {
+            return Ok(());
+        }
+        if record.redirect.is_some() {
+            self.redirected(page, &record, out);
+        } else if let Some(audited) = AuditedPage::of(page, &judge.limits) {
+            record.html = Some(audited.record());
+            if record.kind == Kind::Page {
+                record.edges = audited.edges();
+                let mut findings = Findings::default();
+                judge.rules.judge_page(&audited, &mut findings);
+                record.findings = findings.into_vec();
+                self.follow(&record, out);
+                self.probe(page, out);
+            }
+        }
+        out.item(record);
+        Ok(())
+    }
+
+    fn failed(&self, request: &Request, error: &Error, out: &mut Output<Record>) -> Result<()> {
+        let fetch = error.downcast_ref::<FetchError>();
+        let name = reason_of(error, fetch);
+        let is_refused = name == "address_refused";
+        if !is_refused && name != "robots_unreachable" && self.try_again(request, true, out) {
+            return Ok(());
+        }
+        let url = without_fragment(&request.url);
+        if name == "robots_unreachable" {
+            // What is wrong with the host shows in its robots.txt.
+            if let Ok(robots) = request.url.join("/robots.txt")
+                && self.is_first(robots.to_string())
+            {
+                out.request(
+                    Request::get(robots)
+                        .with_meta(meta::ALLOW_OFFSITE, true)
+                        .with_meta(KIND, Kind::Robots.name().to_owned()),
+                );
+            }
+        }
+        out.item(Record {
+            url,
+            kind: if request.is_sitemap() { Kind::Sitemap } else { kind_of(request) },
+            is_start: request.meta_flag(meta::IS_START_REQUEST),
+            is_head: request.method == Method::HEAD,
+            status: fetch.and_then(FetchError::status).map(|status| status.as_u16()),
+            error: Some(name),
+            detail: Some(error.to_string().chars().take(MAX_DETAIL).collect()),
+            ..Record::default()
+        });
+        Ok(())
+    }
+}
+
+/// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed.
+pub(crate) fn of_sitemap(page: &Page, out: &mut Output<Record>) {
+    let limits = SitemapLimits::of(out.context().settings());
+    let sitemap = Sitemap::new(&page.response().body, page.url(), limits);
+    let edges = sitemap.map(|entry| Edge {
+        to: without_fragment(&entry.loc),
+        kind: EdgeKind::Sitemap,
+        fragment: None,
+        nofollow: false,
+        place: Place::default(),
+    });
+    let edges = edges.collect();
+    out.item(Record { kind: Kind::Sitemap, edges, ..record_of(page) });
+}
+
+/// The name of the reason why a request failed. If a middleware dropped it, its reason is not among the kinds of errors, and begins the message.
+fn reason_of(error: &Error, fetch: Option<&FetchError>) -> String {
+    let kind = fetch.map_or("error", |error| error.kind().name());
+    let message = error.to_string();
+    match message.split_once(": ") {
+        Some((name, _)) if kind == "middleware_error" && name == "robots_unreachable" => name.to_owned(),
+        _ => kind.to_owned(),
+    }
+}
+
+fn kind_of(request: &Request) -> Kind {
+    request.meta_text(KIND).map_or(Kind::Page, Kind::of_name)
+}
+
+/// Whether a URL belongs to the site.
+fn in_scope(url: &Url, cx: &Context) -> bool {
+    cx.component::<Offsite>().is_none_or(|offsite| offsite.rules().in_scope(url))
+}
+
+/// A request for a URL outside of the site: by HEAD, and by GET from the second try on.
+fn external(url: Url, tried: u64) -> Request {
+    let method = if tried == 0 { Method::HEAD } else { Method::GET };
+    Request::get(url)
+        .method(method)
+        .with_meta(meta::ALLOW_OFFSITE, true)
+        .with_meta(meta::DONT_RETRY, true)
+        .with_meta(TRY, tried)
+        .with_meta(KIND, Kind::External.name().to_owned())
+}
+
+/// Whether a URL is meant for others than this machine and its network.
+pub(crate) fn is_public(url: &Url) -> bool {
+    use url::Host;
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name != "localhost" && !name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(ip)) => {
+            !(ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified())
+        }
+        Some(Host::Ipv6(ip)) => {
+            !(ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local())
+        }
+        None => false,
+    }
+}
+
+/// The parts of a record that headers tell.
+fn record_of(page: &Page) -> Record {
+    let (request, response) = (page.request(), page.response());
+    let headers = &response.headers;
+    let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_head = request.method == Method::HEAD;
+    let length = text(header::CONTENT_LENGTH).and_then(|length| length.trim().parse().ok());
+    let is_redirect = matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    let redirect =
+        text(header::LOCATION).filter(|_| is_redirect).and_then(|to| page.url().join(to.trim()).ok());
+    Record {
+        url: without_fragment(page.url()),
+        kind: kind_of(request),
+        is_start: request.meta_flag(meta::IS_START_REQUEST),
+        is_head,
+        status: Some(response.status.as_u16()),
+        redirect: redirect
+            .filter(|url| matches!(url.scheme(), "http" | "https"))
+            .map(|url| without_fragment(&url)),
+        is_challenge: is_challenge(response.status, headers),
+        content_type: response.content_type(),
+        bytes: response.body.len() as u64,
+        wire_bytes: if is_head { length.unwrap_or(0) } else { response.wire_bytes },
+        ttfb_ms: (response.timings.ttfb.as_secs_f64() * 10_000.0).round() / 10.0,
+        max_age: max_age(headers),
+        cookies: cookies(headers, page.url().scheme() == "https"),
+        versions: versions(headers),
+        last_modified: text(header::LAST_MODIFIED).map(str::to_owned),
+        ..Record::default()
+    }
+}
+
+/// Whether an answer is a test of the browser, and tells nothing of the page.
+fn is_challenge(status: StatusCode, headers: &http::HeaderMap) -> bool {
+    let has = |name: &str, part: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|value| value.to_ascii_lowercase().contains(part))
+    };
+    !status.is_success()
+        && (has("cf-mitigated", "challenge")
+            || headers.contains_key("x-datadome")
+            || has("server", "ddos-guard"))
+}
+
+fn max_age(headers: &http::HeaderMap) -> Option<u64> {
+    let control: Vec<String> = headers
+        .get_all(header::CACHE_CONTROL)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|part| part.trim().to_ascii_lowercase())
+        .collect();
+    if control.iter().any(|part| matches!(part.as_str(), "no-store" | "no-cache")) {
+        return Some(0);
+    }
+    let age = control.iter().find_map(|part| part.strip_prefix("max-age=")?.trim_matches('"').parse().ok());
+    // A date of expiry is not compared with the clock: a server that sends one has thought of it.
+    age.or_else(|| headers.contains_key(header::EXPIRES).then_some(u64::MAX))
+}
+
+fn cookies(headers: &http::HeaderMap, is_https: bool) -> Vec<(String, String)> {
+    let values = headers.get_all(header::SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
+    values
+        .filter_map(|value| {
+            let mut parts = value.split(';');
+            let name = parts.next()?.split('=').next()?.trim().to_owned();
+            let flags: Vec<String> = parts
+                .map(|part| part.split('=').next().unwrap_or_default().trim().to_ascii_lowercase())
+                .collect();
+            let lacks = |flag: &str| !flags.iter().any(|found| found == flag);
+            let folded = name.to_ascii_lowercase();
+            let is_read_by_script = folded.contains("csrf") || folded.contains("xsrf");
+            let missing: Vec<&str> = [
+                ("SameSite", lacks("samesite")),
+                ("HttpOnly", lacks("httponly") && !is_read_by_script),
+                ("Secure", lacks("secure") && is_https),
+            ]
+            .into_iter()
+            .filter_map(|(flag, is_missing)| is_missing.then_some(flag))
+            .collect();
+            (!missing.is_empty()).then(|| (name, missing.join(", ")))
+        })
+        .collect()
+}
+
+fn versions(headers: &http::HeaderMap) -> Vec<(String, String)> {
+    const NAMES: [&str; 5] =
+        ["server", "x-powered-by", "x-aspnet-version", "x-aspnetmvc-version", "x-generator"];
+    let found = NAMES.into_iter().filter_map(|name| Some((name, headers.get(name)?.to_str().ok()?)));
+    let has_version = |value: &str| {
+        let bytes = value.as_bytes();
+        let is_number = bytes.first().is_some_and(u8::is_ascii_digit);
+        is_number
+            || bytes.windows(2).any(|pair| matches!(pair[0], b'/' | b' ' | b'v') && pair[1].is_ascii_digit())
+    };
+    found
+        .filter(|(_, value)| has_version(value))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+impl RuleSet {
+    /// Lets all rules judge a page, and drops what does not apply to its class.
+    pub(crate) fn judge_page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        let mut found = Findings::default();
+        for rule in self.rules() {
+            rule.page(page, &mut found);
+        }
+        let applies = |finding: &Finding| self.code(&finding.code).is_some_and(|code| page.is(code.judges));
+        found.into_vec().into_iter().filter(applies).for_each(|finding| findings.add(finding));
+    }
+}
+
+/// A shared list of rules, in the form that a crawl keeps.
+pub(crate) type SharedRules = Arc<[Box<dyn crate::rule::Rule>]>;

@@ -1,0 +1,72 @@
+//! The summary of an audit on a terminal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use huntsman_crawler::terminal::escape;
+use huntsman_output::render::{Style, counted, shorten};
+
+use crate::audit::Audit;
+use crate::code::{PageClass, Severity};
+use crate::issue::Issue;
+
+/// Codes that are listed.
+const CODES: usize = 10;
+/// Characters of a URL that are shown.
+const URL: usize = 60;
+
+impl Audit {
+    /// The summary: coverage, the worst codes, and the gate, in at most 22 lines.
+    pub fn summary(&self, style: Style) -> String {
+        let mut text = String::new();
+        let pages = self.site.pages(PageClass::Html).count();
+        let indexable = self.site.pages(PageClass::Indexable).count();
+        let number =
+            |severity: Severity| self.issues.iter().filter(|issue| issue.severity == severity).count() as u64;
+        let _ = writeln!(
+            text,
+            "  {} judged by {}, {indexable} of them indexable",
+            counted(pages as u64, "page"),
+            counted(self.codes.len() as u64, "code")
+        );
+        if !self.site.is_complete() {
+            let note = "the crawl ended early: what is missing was not judged";
+            let _ = writeln!(text, "  {}", style.yellow(note));
+        }
+        let errors = counted(number(Severity::Error), "error");
+        let errors = if number(Severity::Error) > 0 { style.red(&errors) } else { errors };
+        let _ = writeln!(
+            text,
+            "  {errors}, {}, {}{}",
+            counted(number(Severity::Warning), "warning"),
+            counted(number(Severity::Notice), "notice"),
+            if self.ignored.is_empty() { String::new() } else { format!(", {} ignored", self.ignored.len()) }
+        );
+        let mut codes: BTreeMap<(Severity, &str), Vec<&Issue>> = BTreeMap::new();
+        self.issues
+            .iter()
+            .for_each(|issue| codes.entry((issue.severity, &issue.code)).or_default().push(issue));
+        let mut codes: Vec<_> = codes.into_iter().collect();
+        codes.sort_by_key(|((severity, code), issues)| (*severity, std::cmp::Reverse(issues.len()), *code));
+        for ((severity, code), issues) in codes.iter().take(CODES) {
+            let mark = match severity {
+                Severity::Error => style.red("error  "),
+                Severity::Warning => style.yellow("warning"),
+                Severity::Notice => style.dim("notice "),
+            };
+            let url = escape(&issues[0].url).into_owned();
+            let _ = writeln!(text, "  {mark} {:>5} {code:<26} {}", issues.len(), shorten(&url, URL));
+        }
+        if codes.len() > CODES {
+            let _ = writeln!(
+                text,
+                "  and {}; `huntsman audit codes CODE` explains one",
+                counted((codes.len() - CODES) as u64, "further code")
+            );
+        }
+        for failure in self.gate.iter().take(5) {
+            let _ = writeln!(text, "  {}", style.red(&format!("failed on {failure}")));
+        }
+        text
+    }
+}

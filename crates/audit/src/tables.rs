@@ -1,0 +1,219 @@
+//! The files of an audit: issues and pages as JSON lines, and tables as CSV.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::Path;
+
+use huntsman_crawler::{Error, Result};
+use huntsman_files::Output;
+use huntsman_middleware::sinks::csv_row;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::audit::Audit;
+use crate::code::PageClass;
+use crate::issue::Issue;
+use crate::page::width;
+use crate::record::{EdgeKind, Kind, Record};
+use crate::site::Site;
+
+/// A line of `pages.jsonl`; the fields stand in this order.
+#[derive(Serialize)]
+struct PageLine<'a> {
+    url: &'a str,
+    status: Option<u16>,
+    redirect: Option<&'a str>,
+    content_type: Option<&'a str>,
+    bytes: u64,
+    wire_bytes: u64,
+    ttfb_ms: f64,
+    depth: Option<u16>,
+    inlinks: usize,
+    unique_inlinks: usize,
+    outlinks_internal: usize,
+    outlinks_external: usize,
+    indexable: bool,
+    /// Why it is not indexable.
+    reason: Option<&'static str>,
+    canonical: Option<&'a str>,
+    title: Option<&'a str>,
+    title_length: usize,
+    description: Option<&'a str>,
+    description_length: usize,
+    h1: Option<&'a str>,
+    words: usize,
+    lang: Option<&'a str>,
+    hreflang: Value,
+    in_sitemap: bool,
+    last_modified: Option<&'a str>,
+    text_key: Option<&'a str>,
+    issues: usize,
+}
+
+impl<'a> PageLine<'a> {
+    fn of(record: &'a Record, site: &Site, issues: usize) -> Self {
+        let html = record.html.as_ref();
+        let text = |field: Option<&'a String>| field.map(String::as_str);
+        let [title, description] =
+            [html.and_then(|html| html.title.as_ref()), html.and_then(|html| html.description.as_ref())];
+        let links: Vec<&str> = site.links(&record.url).map(|(source, _)| source.url.as_str()).collect();
+        let outlinks = record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link);
+        let (internal, external): (Vec<_>, Vec<_>) = outlinks.partition(|edge| site.is_own(&edge.to));
+        let reason = reason(record, site);
+        Self {
+            url: &record.url,
+            status: record.status,
+            redirect: record.redirect.as_deref(),
+            content_type: record.content_type.as_deref(),
+            bytes: record.bytes,
+            wire_bytes: record.wire_bytes,
+            ttfb_ms: record.ttfb_ms,
+            depth: site.depth(&record.url),
+            inlinks: links.len(),
+            unique_inlinks: links.into_iter().collect::<BTreeSet<_>>().len(),
+            outlinks_internal: internal.len(),
+            outlinks_external: external.len(),
+            indexable: reason.is_none(),
+            reason,
+            canonical: html.and_then(|html| html.canonical.as_deref()),
+            title_length: title.map_or(0, |title| width(title)),
+            title: text(title),
+            description_length: description.map_or(0, |text| width(text)),
+            description: text(description),
+            h1: html.and_then(|html| html.h1.as_deref()),
+            words: html.map_or(0, |html| html.words),
+            lang: html.and_then(|html| html.lang.as_deref()),
+            hreflang: html.map_or(Value::Null, |html| json!(html.alternates)),
+            in_sitemap: site.is_listed(&record.url),
+            last_modified: record.last_modified.as_deref(),
+            text_key: html.map(|html| html.text_key.as_str()),
+            issues,
+        }
+    }
+}
+
+fn reason(record: &Record, site: &Site) -> Option<&'static str> {
+    if site.is(record, PageClass::Indexable) {
+        return None;
+    }
+    Some(match &record.html {
+        _ if record.redirect.is_some() => "redirect",
+        None if record.status.is_none_or(|status| !(200..300).contains(&status)) => "status",
+        None => "no HTML",
+        Some(html) if html.noindex => "noindex",
+        Some(_) => "canonical",
+    })
+}
+
+impl Audit {
+    /// Writes `issues.jsonl`, `pages.jsonl` and the folder `csv` with a table of issues, pages and links and one of each code with issues. Files of
+    /// these names are replaced.
+    ///
+    /// # Errors
+    /// The directory cannot be written; the error names the file.
+    pub fn write(&self, directory: &Path) -> Result<()> {
+        let mut per_page: BTreeMap<&str, usize> = BTreeMap::new();
+        for issue in &self.issues {
+            *per_page.entry(&issue.url).or_default() += 1;
+        }
+        let answers =
+            || self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
+        let pages = answers().map(|record| {
+            PageLine::of(record, &self.site, per_page.get(record.url.as_str()).copied().unwrap_or(0))
+        });
+        lines(&directory.join("issues.jsonl"), self.issues.iter().chain(&self.ignored))?;
+        lines(&directory.join("pages.jsonl"), pages)?;
+        let tables = directory.join("csv");
+        let made = huntsman_files::remove_any(&tables).and_then(|_| huntsman_files::create_dir(&tables));
+        made.map_err(|error| Error::from(error).context(format!("writing {}", tables.display())))?;
+        table(&tables.join("issues.csv"), self.issues.iter().map(row_of_issue))?;
+        let mut by_code: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
+        self.issues.iter().for_each(|issue| by_code.entry(&issue.code).or_default().push(issue));
+        for (code, issues) in by_code {
+            table(&tables.join(format!("{code}.csv")), issues.into_iter().map(row_of_issue))?;
+        }
+        let pages = answers().map(|record| {
+            PageLine::of(record, &self.site, per_page.get(record.url.as_str()).copied().unwrap_or(0))
+        });
+        table(&tables.join("pages.csv"), pages.map(|page| json!(page)))?;
+        let links =
+            self.site.records().flat_map(|record| record.edges.iter().map(move |edge| (record, edge)));
+        table(&tables.join("inlinks.csv"), links.map(|(source, edge)| {
+            json!({
+                "to": edge.to, "from": source.url, "kind": edge.kind, "fragment": edge.fragment, "nofollow": edge.nofollow,
+                "line": edge.place.line, "column": edge.place.column, "region": edge.place.region, "link": edge.place.link,
+            })
+        }))
+    }
+
+    /// The totals for `report.json`.
+    pub fn totals(&self) -> Value {
+        let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut severities: BTreeMap<&str, usize> = BTreeMap::new();
+        for issue in &self.issues {
+            *codes.entry(&issue.code).or_default() += 1;
+            *severities.entry(issue.severity.name()).or_default() += 1;
+        }
+        let count = |class| self.site.pages(class).count();
+        json!({
+            "issues": self.issues.len(),
+            "ignored": self.ignored.len(),
+            "severities": severities,
+            "codes": codes,
+            "judged": self.codes.iter().map(|code| code.name).collect::<Vec<_>>(),
+            "pages": {"html": count(PageClass::Html), "indexable": count(PageClass::Indexable), "content": count(PageClass::Content)},
+            "is_complete": self.site.is_complete(),
+            "gate": self.gate,
+        })
+    }
+}
+
+fn row_of_issue(issue: &Issue) -> Value {
+    let first = issue.at.first();
+    json!({
+        "id": issue.id, "code": issue.code, "family": issue.family, "severity": issue.severity, "url": issue.url,
+        "target": issue.target, "group": issue.group, "value": issue.evidence.value, "limit": issue.evidence.limit,
+        "sources": issue.sources, "template": issue.template,
+        "page": first.and_then(|place| place.page.as_deref()), "line": first.map(|place| place.line), "column": first.map(|place| place.column),
+        "link": first.and_then(|place| place.link.as_deref()), "region": first.and_then(|place| place.region.as_deref()),
+        "excerpt": first.and_then(|place| place.excerpt.as_deref()),
+    })
+}
+
+fn lines<T: Serialize>(path: &Path, values: impl Iterator<Item = T>) -> Result<()> {
+    written(path, |file| {
+        for value in values {
+            serde_json::to_writer(&mut *file, &value)?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes objects with the same fields as rows, with the names of the fields above them.
+fn table(path: &Path, rows: impl Iterator<Item = Value>) -> Result<()> {
+    written(path, |file| {
+        let mut buffer = Vec::new();
+        let mut has_header = false;
+        for row in rows {
+            let Value::Object(row) = row else { continue };
+            if !std::mem::replace(&mut has_header, true) {
+                let names: Vec<Value> = row.keys().map(|name| name.as_str().into()).collect();
+                csv_row(&names, &mut buffer)?;
+            }
+            csv_row(row.values(), &mut buffer)?;
+            file.write_all(&buffer)?;
+            buffer.clear();
+        }
+        Ok(())
+    })
+}
+
+fn written(path: &Path, write: impl FnOnce(&mut io::BufWriter<&mut Output>) -> Result<()>) -> Result<()> {
+    let context = |error: Error| error.context(format!("writing {}", path.display()));
+    let mut output = Output::new(path).map_err(|error| context(error.into()))?;
+    let mut buffered = io::BufWriter::new(&mut output);
+    let done = write(&mut buffered).and_then(|()| Ok(buffered.flush()?));
+    drop(buffered);
+    done.and_then(|()| Ok(output.finish()?)).map_err(context)
+}

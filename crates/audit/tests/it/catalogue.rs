@@ -1,0 +1,67 @@
+//! The built-in codes, on a site that has each fault and what nearly is one.
+
+use std::collections::BTreeSet;
+
+use huntsman_audit::{Audit, audit, codes};
+use huntsman_testkit::sites::{AUDITED, Audited, audited};
+
+async fn run(site: &Audited) -> Audit {
+    audit([format!("{AUDITED}/")])
+        .set("audit_page_bytes_max", 60_000)
+        .set("audit_words_min", 200)
+        .downloader(site.downloader())
+        .run()
+        .await
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn exactly_the_planted_faults_are_found() {
+    let site = audited();
+    let audit = run(&site).await;
+    let found: BTreeSet<(String, String)> =
+        audit.issues.iter().map(|issue| (issue.code.clone(), issue.url.clone())).collect();
+    let shown = |issues: Vec<&(String, String)>| {
+        issues.iter().map(|(code, url)| format!("{code} {url}\n")).collect::<String>()
+    };
+    let missed = shown(site.expected.difference(&found).collect());
+    let invented = shown(found.difference(&site.expected).collect());
+    assert!(missed.is_empty() && invented.is_empty(), "missed:\n{missed}invented:\n{invented}");
+}
+
+#[test]
+fn every_code_has_a_planted_instance_and_two_near_misses() {
+    let site = audited();
+    for code in codes() {
+        let (planted, near) = site.cases.get(code.name).copied().unwrap_or_default();
+        assert!(planted >= 1 && near >= 2, "{}: {planted} planted, {near} near misses", code.name);
+    }
+    let known: BTreeSet<&str> = codes().iter().map(|code| code.name).collect();
+    for code in site.cases.keys() {
+        assert!(known.contains(code.as_str()), "there is no code {code}");
+    }
+}
+
+#[test]
+fn every_code_says_why_and_how_and_gives_an_example() {
+    let all = codes();
+    let names: BTreeSet<&str> = all.iter().map(|code| code.name).collect();
+    assert_eq!(names.len(), all.len(), "two codes have one name");
+    for code in all {
+        for (what, text) in [
+            ("when", code.when),
+            ("why", code.why),
+            ("fix", code.fix),
+            ("source", code.source),
+            ("wrong", code.wrong),
+            ("right", code.right),
+        ] {
+            assert!(!text.is_empty(), "{}: {what} is empty", code.name);
+        }
+        assert!(
+            code.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'),
+            "{}",
+            code.name
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of audits through their public interface.
+
+mod catalogue;
