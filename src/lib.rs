@@ -43,6 +43,8 @@ mod guide;
 #[cfg(feature = "spider")]
 pub mod spider;
 
+pub use huntsman_audit as audit;
+pub use huntsman_audit::audit;
 pub use huntsman_crawler::*;
 pub use huntsman_dedup as dedup;
 pub use huntsman_detect as detect;

@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
-    NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
+    AuditArgs, Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs,
+    JobCommand, NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
 };
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::DedupCommand;
@@ -46,6 +46,14 @@ pub(crate) enum Command {
         huntsman crawl http://127.0.0.1:8000/ --profile test --allow-address 127.0.0.1:8000 --out local\n  \
         printf 'https://example.org/\\n' | huntsman crawl --seeds - --max-depth 1 --out -")]
     Crawl(Box<CrawlArgs>),
+
+    /// Judges sites: broken links, redirects, what search engines index, titles, texts, images, security, access. Each issue says where it is, why
+    /// it matters and what to change.
+    #[command(before_help = "Examples:\n  \
+        huntsman audit https://example.org/\n  \
+        huntsman audit https://example.org/ --no-external --fail-on error\n  \
+        huntsman audit codes title-long")]
+    Audit(Box<AuditArgs>),
 
     /// Fetches one page with all middlewares and prints it.
     #[command(before_help = "Examples:\n  \

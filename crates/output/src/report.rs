@@ -64,6 +64,9 @@ pub struct Report {
     /// Set with `--near-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_dup: Option<NearDupReport>,
+    /// The totals of an audit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Value>,
     /// Set with `--copyvio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copyvio: Option<CopyvioReport>,
@@ -226,6 +229,7 @@ impl Report {
             avoid_dup: None,
             near_dup,
             copyvio,
+            audit: None,
             error: None,
         }
     }
@@ -264,6 +268,7 @@ impl Report {
             avoid_dup: None,
             near_dup,
             copyvio,
+            audit: None,
             error: Some(error),
         }
     }

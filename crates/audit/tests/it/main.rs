@@ -1,3 +1,4 @@
 //! Tests of audits through their public interface.
 
 mod catalogue;
+mod issues;

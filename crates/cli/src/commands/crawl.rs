@@ -176,7 +176,7 @@ pub(super) fn defaults() -> Flags {
 }
 
 /// The store for the crawl's state: on disk, unless a test chose another one or records go to standard output.
-fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<Backend> {
+pub(super) fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<Backend> {
     let Some(name) = store else {
         return Ok(if to_stdout || profile == Profile::Test { Backend::Memory } else { Backend::default() });
     };

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod audit;
 mod bench;
 mod cache;
 mod completions;
@@ -31,6 +32,7 @@ use crate::command::{control, jobs, on_runtime};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::reachable::advice;
 
+pub(crate) use audit::AuditArgs;
 pub(crate) use bench::{Bench, BenchSite};
 pub(crate) use cache::CacheCommand;
 pub(crate) use crawl::{CrawlArgs, SiteArgs};
@@ -69,6 +71,7 @@ fn exit_of(ended: &Ended, fail_on_limit: bool) -> Exit {
 pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Crawl(args) => on_runtime(crawl::run(*args)),
+        Command::Audit(args) => on_runtime(audit::run(*args)),
         Command::Fetch(args) => on_runtime(fetch::run(args)),
         Command::View(args) => on_runtime(shell::view(args)),
         Command::Shell(args) => on_runtime(shell::shell(*args)),

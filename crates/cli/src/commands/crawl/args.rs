@@ -45,7 +45,7 @@ pub(crate) struct CrawlArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SiteArgs {
     /// Start URLs; for `crawl` also a spider file (.toml), which declares start, rules and items.
-    #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
 
     /// File of start URLs, one per line; `#` begins a comment, and `-` reads stdin.

@@ -1,0 +1,191 @@
+//! Issues: their causes, places, settings and files.
+
+use std::fs;
+
+use huntsman_audit::{AuditBuilder, AuditedPage, Code, Finding, Findings, Rule, Severity, audit};
+use huntsman_testkit::{Reply, ScriptedDownloader};
+use serde_json::{Value, json};
+
+const START: &str = "https://a.example/";
+
+/// An audit of pages, by path; other paths answer 404.
+fn of(pages: &[(&str, &str)]) -> AuditBuilder {
+    let web = pages.iter().fold(ScriptedDownloader::new(), |web, (path, html)| {
+        web.respond(&format!("https://a.example{path}"), Reply::html((*html).to_owned()))
+    });
+    audit([START]).downloader(web)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_link_names_each_place_where_it_stands() {
+    let audit = of(&[
+        ("/", "<nav>\n <a href=/gone>Old  prices</a></nav><a href=/b>Second page</a>"),
+        ("/b", "<p>é <a href='/gone#x'>Prices</a>"),
+    ]);
+    let audit = audit.run().await.unwrap();
+    let issue = audit.of("broken-internal-link").next().unwrap();
+    assert_eq!(
+        (issue.url.as_str(), issue.sources, &issue.evidence.value),
+        ("https://a.example/gone", 2, &json!(404))
+    );
+    let places: Vec<_> = issue
+        .at
+        .iter()
+        .map(|place| {
+            (
+                place.page.as_deref().unwrap(),
+                place.line,
+                place.column,
+                place.link.as_deref(),
+                place.region.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        places,
+        [(START, 2, 2, Some("Old prices"), Some("nav")), ("https://a.example/b", 1, 6, Some("Prices"), None)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_of_a_template_is_one_issue() {
+    let page = "<nav><a href=/gone>Old</a><a href=/1>One</a><a href=/2>Two</a><a href=/3>Three</a><a href=/4>Four</a></nav>";
+    let audit = of(&["/", "/1", "/2", "/3", "/4"].map(|path| (path, page))).run().await.unwrap();
+    let issues: Vec<_> = audit.of("broken-internal-link").collect();
+    assert_eq!(issues.len(), 1);
+    assert!(issues[0].template && issues[0].sources == 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_that_all_pages_lack_is_one_issue_of_the_host() {
+    let audit = of(&[("/", "<a href=/1>One</a>"), ("/1", "<p>one")]).run().await.unwrap();
+    let issues: Vec<_> = audit.of("csp-missing").collect();
+    assert_eq!((issues.len(), issues[0].sources, issues[0].group.as_deref()), (1, 2, Some("a.example")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_missing_is_not_judged_after_a_limit() {
+    let web = ScriptedDownloader::new()
+        .respond(START, Reply::html("<a href=/1>One</a><a href=/2>Two</a>"))
+        .respond("https://a.example/sitemap.xml", Reply::status(200).header("content-type", "application/xml").body(
+            "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\"><url><loc>https://a.example/lone</loc></url></urlset>",
+        ))
+        .respond("https://a.example/lone", Reply::html("<a href=/>Front</a>"))
+        .respond("https://a.example/1", Reply::html("<a href=/>Front</a>"))
+        .respond("https://a.example/2", Reply::html("<a href=/>Front</a>"));
+    let whole = audit([START]).downloader(web.clone()).run().await.unwrap();
+    assert_eq!(whole.of("orphan").count(), 1);
+    let cut = audit([START]).set("closespider_pagecount", 4).downloader(web).run().await.unwrap();
+    assert!(!cut.site.is_complete() && cut.of("orphan").count() == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn issues_are_the_same_in_any_order_of_arrival() {
+    let site = huntsman_testkit::sites::audited();
+    let run = |at_once: u64| {
+        let builder = audit([format!("{}/list-0", huntsman_testkit::sites::AUDITED)]);
+        builder
+            .set("concurrent_requests_per_domain", at_once)
+            .options(|options| options.no_sitemaps(true))
+            .downloader(site.downloader())
+            .run()
+    };
+    let (one, many) = (run(1).await.unwrap(), run(16).await.unwrap());
+    let text = |audit: &huntsman_audit::Audit| serde_json::to_string(&audit.issues).unwrap();
+    assert!(one.issues.len() > 50);
+    assert_eq!(text(&one), text(&many));
+}
+
+/// Every page names its author.
+struct Author;
+
+const CODES: &[Code] = &[Code::new("house", "author-missing").severity(Severity::Error)];
+
+impl Rule for Author {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        if !page.metas().any(|meta| meta.name == Some("author")) {
+            findings.add(Finding::of("author-missing"));
+        }
+        findings.add(Finding::of("a-code-that-it-does-not-declare"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_rules_judge_beside_the_built_in_ones() {
+    let pages = [("/", "<a href=/1>One</a>"), ("/1", "<meta name=author content=me>")];
+    let audit = of(&pages).rule(Author).run().await.unwrap();
+    let found: Vec<&str> = audit.of("author-missing").map(|issue| issue.url.as_str()).collect();
+    assert_eq!(found, [START]);
+    assert_eq!(audit.of("a-code-that-it-does-not-declare").count(), 0);
+    assert!(audit.of("title-missing").count() > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_change_severities_ignore_issues_and_open_the_gate() {
+    let page = [("/", "<a href=/gone>Old</a>")];
+    let gate = |conditions: &'static [&'static str]| {
+        of(&page)
+            .set("audit_severity", json!({"title-missing": "off", "h1-missing": "error"}))
+            .set(
+                "audit_ignore",
+                json!([{"code": "broken-internal-link", "url": "*/gone", "reason": "known"}]),
+            )
+            .options(|options| options.fail_on(conditions.iter().map(|text| (*text).to_owned()).collect()))
+            .run()
+    };
+    let audit = gate(&["h1-missing", "links>3", "broken-internal-link"]).await.unwrap();
+    assert_eq!((audit.of("title-missing").count(), audit.of("broken-internal-link").count()), (0, 0));
+    assert_eq!(audit.of("h1-missing").next().unwrap().severity, Severity::Error);
+    assert_eq!((audit.ignored.len(), audit.ignored[0].ignored.as_deref()), (1, Some("known")));
+    let failed: Vec<&str> = audit.gate.iter().map(|failure| failure.condition.as_str()).collect();
+    assert_eq!(failed, ["h1-missing"], "what is ignored does not fail");
+    for wrong in [&["no-such-code"][..], &["error>many"]] {
+        assert!(gate(wrong).await.unwrap_err().is_usage());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_wanted_is_judged() {
+    let only = |names: &'static [&'static str]| {
+        of(&[("/", "<img src=data:,x><a href=/gone>Old</a>")])
+            .options(|options| options.only(names.iter().map(|name| (*name).to_owned()).collect()))
+            .run()
+    };
+    let audit = only(&["images", "-img-no-size"]).await.unwrap();
+    let codes: Vec<&str> = audit.issues.iter().map(|issue| issue.code.as_str()).collect();
+    assert_eq!(codes, ["img-alt-missing"]);
+    assert!(only(&["image"]).await.unwrap_err().to_string().contains("image"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_url_that_redirects_brings_its_host_into_scope() {
+    let web = ScriptedDownloader::new()
+        .respond("https://old.example/", Reply::redirect(301, "https://new.example/"))
+        .respond("https://new.example/", Reply::html("<a href=/gone>Gone</a>"));
+    let audit = audit(["https://old.example/"]).downloader(web).run().await.unwrap();
+    let broken: Vec<&str> = audit.of("broken-internal-link").map(|issue| issue.url.as_str()).collect();
+    assert_eq!(broken, ["https://new.example/gone"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_have_every_issue_and_no_cell_is_a_formula() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = of(&[("/", "<title>=1+1</title><a href=/gone>=HYPERLINK(1)</a>")]).run().await.unwrap();
+    audit.write(folder.path()).unwrap();
+    audit.write(folder.path()).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let lines: Vec<Value> =
+        read("issues.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), audit.issues.len());
+    let broken = lines.iter().find(|line| line["code"] == "broken-internal-link").unwrap();
+    assert_eq!(broken["at"][0]["page"], START);
+    assert!(read("csv/broken-internal-link.csv").contains("'=HYPERLINK(1)"));
+    assert!(read("csv/pages.csv").contains("'=1+1") && read("csv/inlinks.csv").contains("'=HYPERLINK(1)"));
+    let pages: Vec<Value> =
+        read("pages.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((pages.len(), &pages[0]["title"], &pages[1]["status"]), (2, &json!("=1+1"), &json!(404)));
+}

@@ -1,0 +1,225 @@
+//! `huntsman audit`: crawls a site, judges it, and writes and prints what is wrong.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueHint};
+use huntsman::audit::{Audit, AuditOptions, Code, Found};
+use huntsman::middleware::sinks::JsonLines;
+use huntsman::output::{AUDITED, DROPS};
+use huntsman::{Backend, HttpDownloader, StartUrls};
+
+use super::SiteArgs;
+use super::crawl::store_of;
+use crate::command::attended::{Attendance, Ended, Ready};
+use crate::command::{control, log_settings};
+use crate::config::Config;
+use crate::directory::finished;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::logging;
+use crate::metrics;
+use crate::output::{self, EarlierRun, OutputDir, Plan, Run};
+use crate::progress::Screen;
+use crate::reachable;
+use crate::render::{Style, escape, say};
+
+/// Flags of `audit`: those of a crawl, and what is judged.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    what: Option<AuditCommand>,
+
+    #[command(flatten)]
+    site: SiteArgs,
+
+    #[command(flatten)]
+    judged: JudgedArgs,
+}
+
+/// What an audit looks at and judges.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Audit")]
+struct JudgedArgs {
+    /// Judges only the URLs in this file, one per line, without following their links.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["seeds", "urls"])]
+    list: Option<PathBuf>,
+
+    /// Leaves out links to other sites.
+    #[arg(long)]
+    no_external: bool,
+
+    /// Leaves out images, scripts and styles.
+    #[arg(long)]
+    no_resources: bool,
+
+    /// Does not read sitemaps.
+    #[arg(long)]
+    no_sitemaps: bool,
+
+    /// Families and codes that are judged, separated by commas; one that begins with a hyphen is left out [default: all].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
+    rules: Vec<String>,
+
+    /// Code or family that is left out (repeatable).
+    #[arg(long, value_name = "CODE")]
+    ignore_code: Vec<String>,
+
+    /// Exits with code 10 on issues of this severity, family or code; with >N behind it, on more than N (repeatable; setting audit_fail_on).
+    #[arg(long, value_name = "WHAT")]
+    fail_on: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Lists the codes of issues, or explains one: when it is reported, why it matters, what to change.
+    #[command(before_help = "Examples:\n  huntsman audit codes\n  huntsman audit codes title-long")]
+    Codes {
+        /// The code to explain.
+        code: Option<String>,
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) async fn run(args: AuditArgs) -> Outcome {
+    let AuditArgs { what, mut site, judged } = args;
+    if let Some(AuditCommand::Codes { code, json }) = what {
+        return codes(code.as_deref(), json);
+    }
+    if site.output.out.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::usage("--out -: an audit writes several files; name a directory"));
+    }
+    site.settings.profile.get_or_insert_with(|| "audit".to_owned());
+    let options = AuditOptions::default()
+        .list_only(judged.list.is_some())
+        .no_external(judged.no_external)
+        .no_resources(judged.no_resources)
+        .no_sitemaps(judged.no_sitemaps)
+        .only(judged.rules)
+        .ignore(judged.ignore_code)
+        .fail_on(judged.fail_on);
+    let seeds = match &judged.list {
+        Some(list) => StartUrls::of(&[], Some(list))?,
+        None => site.start_urls()?,
+    };
+    let mut defaults = super::crawl::defaults();
+    defaults.extend(huntsman::audit::settings());
+    let config = Config::load(&site.settings, defaults, site.settings())?;
+    options.check(&config.settings)?;
+    let Some(ended) = crawl(&site, &options, seeds, &config).await? else { return Ok(Exit::Done) };
+    tell(ended, &options, &config, site.output.fail_on_limit)
+}
+
+/// Crawls; `None` if the directory holds a finished audit, as a message says.
+async fn crawl(
+    site: &SiteArgs,
+    options: &AuditOptions,
+    seeds: StartUrls,
+    config: &Config,
+) -> Outcome<Option<Ended>> {
+    let downloader = HttpDownloader::new(&config.settings)?;
+    let store = store_of(site.output.store.as_deref(), config.profile, false)?;
+    let path = site.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, Run::Audit));
+    let plan = match Plan::of(&path, EarlierRun::of(site.output.fresh), Run::Audit, store)? {
+        Plan::Finished(status) => {
+            say(&finished(&path, &status));
+            return Ok(None);
+        }
+        Plan::Use(plan) => plan,
+    };
+    let metrics = match site.output.metrics {
+        Some(address) => Some(metrics::bind(address, site.output.metrics_public).await?),
+        None => None,
+    };
+    let control = control::bind(&config.settings, true).await?;
+    let screen = if site.output.tui { Screen::with_dashboard() } else { Screen::with_progress() };
+    let log = logging::start(&config.settings, &screen)?;
+    if seeds.is_complete && site.output.replay.is_none() {
+        reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
+    }
+    log_settings(config);
+    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
+    let attendance = Attendance::new(screen, log, metrics).with_control(control);
+    let builder = options.crawl(seeds.into_start()).layers(config.layers.clone()).downloader(downloader);
+    let builder = attendance.observe(builder);
+    let built =
+        attached(builder, &directory).and_then(|(builder, drops)| Ok((builder.build()?, Some(drops))));
+    let ready = Ready::begin(built, Some(directory))?;
+    Ok(Some(attendance.run(ready, async |_| Ok(())).await))
+}
+
+/// Lets a crawl keep its records in the directory, up to the position of its job.
+fn attached<S>(
+    builder: huntsman::CrawlerBuilder<S>,
+    directory: &OutputDir,
+) -> Outcome<(huntsman::CrawlerBuilder<S>, huntsman::middleware::sinks::DropLog)>
+where
+    S: huntsman::Spider<Item = huntsman::audit::Record>,
+{
+    let (builder, drops) = directory.attach_job(builder)?;
+    let records = directory.file(AUDITED);
+    if directory.store() == Backend::Memory {
+        return Ok((builder.pipeline(JsonLines::create(records)?), drops));
+    }
+    let (records, position) = JsonLines::of_job(records)?;
+    Ok((builder.pipeline(records).persist(position), drops))
+}
+
+/// Judges what was found, writes it, and prints the summary.
+fn tell(mut ended: Ended, options: &AuditOptions, config: &Config, fail_on_limit: bool) -> Outcome {
+    let audit = match &ended.directory {
+        Some(directory) if !ended.interrupted && ended.report.error.is_none() => {
+            let found = Found::read(&directory.file(AUDITED), &directory.file(DROPS))?;
+            let audit = options.judge(found, &config.settings, ended.report.finish_reason == "finished")?;
+            audit.write(directory.path())?;
+            Some(audit)
+        }
+        _ => None,
+    };
+    ended.report.audit = audit.as_ref().map(Audit::totals);
+    ended.finish()?;
+    let exit = super::exit_of(&ended, fail_on_limit);
+    let Some(audit) = audit else {
+        say(ended.report.summary(Style::stderr()).trim_end());
+        return Ok(exit);
+    };
+    say(audit.summary(Style::stderr()).trim_end());
+    if let Some(directory) = &ended.directory {
+        say(&format!("  {}", escape(&directory.file(output::ISSUES).to_string_lossy())));
+    }
+    // A crawl that failed has not seen what the gate asks for.
+    Ok(if exit == Exit::Done && !audit.gate.is_empty() { Exit::Quality } else { exit })
+}
+
+fn codes(name: Option<&str>, json: bool) -> Outcome {
+    let all = huntsman::audit::codes();
+    let chosen: Vec<&Code> = all.iter().filter(|code| name.is_none_or(|name| name == code.name)).collect();
+    if chosen.is_empty() {
+        let name = escape(name.unwrap_or_default()).into_owned();
+        return Err(Failure::usage(format!(
+            "there is no code \"{name}\"; `huntsman audit codes` lists them"
+        )));
+    }
+    let mut out = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &chosen)?;
+        writeln!(out)?;
+    } else if name.is_some() {
+        for code in chosen {
+            writeln!(out, "{} ({}, {})\n", code.name, code.family, code.severity.name())?;
+            writeln!(
+                out,
+                "When:   {}\nWhy:    {}\nFix:    {}\nSource: {}\n",
+                code.when, code.why, code.fix, code.source
+            )?;
+            writeln!(out, "Wrong:  {}\nRight:  {}", code.wrong, code.right)?;
+        }
+    } else {
+        for code in chosen {
+            writeln!(out, "{:<12} {:<26} {:<8} {}", code.family, code.name, code.severity.name(), code.when)?;
+        }
+    }
+    Ok(Exit::Done)
+}
