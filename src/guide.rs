@@ -70,6 +70,9 @@ struct NearDuplicates;
 #[doc = include_str!("../docs/guide/copied-texts.md")]
 struct CopiedTexts;
 
+#[doc = include_str!("../docs/guide/auditing.md")]
+struct Auditing;
+
 #[doc = include_str!("../docs/guide/operating.md")]
 struct Operating;
 

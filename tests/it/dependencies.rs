@@ -121,11 +121,23 @@ fn crates_depend_only_downwards() {
             ],
         ),
         ("huntsman-jobs", &["huntsman-crawler", "huntsman-files", "huntsman-output", "huntsman-serve"]),
+        (
+            "huntsman-audit",
+            &[
+                "huntsman-crawler",
+                "huntsman-files",
+                "huntsman-html",
+                "huntsman-middleware",
+                "huntsman-output",
+                "huntsman-text",
+            ],
+        ),
         ("huntsman-shell", &["huntsman-crawler", "huntsman-files", "huntsman-middleware"]),
         (
             "huntsman",
             &[
                 "huntsman-jobs",
+                "huntsman-audit",
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::language::primary;
 use super::weak_names::is_weak;
 use crate::code::Code;
 use crate::code::PageClass::Any;
@@ -57,6 +58,7 @@ impl Rule for Links {
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
         let mut targets = BTreeSet::new();
         let own = crate::page::without_fragment(page.url());
+        let lang = primary(&page.lang().unwrap_or_default());
         for (link, fact) in
             page.page().anchors().zip(&page.facts().links).filter(|(link, _)| !link.in_noscript)
         {
@@ -78,7 +80,7 @@ impl Rule for Links {
             if !fact.is_hidden && fact.name.is_empty() && !fact.is_named_otherwise {
                 findings.add(Finding::of("link-empty").target(&address).at(place()));
             }
-            if !fact.is_hidden && !is_within && !fact.is_named_otherwise && is_weak(&fact.name) {
+            if !fact.is_hidden && !is_within && !fact.is_named_otherwise && is_weak(&fact.name, &lang) {
                 findings
                     .add(Finding::of("anchor-weak").target(&address).value(fact.name.as_str()).at(place()));
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::security::by_host;
 use crate::code::Code;
 use crate::code::PageClass::Any;
 use crate::code::Severity::Notice;
@@ -72,13 +73,16 @@ impl Rule for Performance {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        for record in site.records().filter(|record| matches!(record.kind, Kind::Page | Kind::Resource)) {
-            let is_whole = !record.is_head && record.status == Some(200);
-            let is_plain = record.wire_bytes >= record.bytes && record.bytes >= MIN_COMPRESSED;
-            if is_whole && is_plain && is_text(record.content_type.as_deref().unwrap_or_default()) {
-                findings.add(Finding::of("no-compression").url(&record.url).value(record.bytes));
-            }
-        }
+        let answers = site.records().filter(|record| {
+            let is_whole = !record.is_head && record.status == Some(200) && record.bytes >= MIN_COMPRESSED;
+            let is_own = matches!(record.kind, Kind::Page | Kind::Resource);
+            is_own && is_whole && is_text(record.content_type.as_deref().unwrap_or_default())
+        });
+        by_host(
+            "no-compression",
+            answers.map(|record| (record, record.wire_bytes >= record.bytes)),
+            findings,
+        );
         let assets = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
         for url in site.targets(assets) {
             let Some(record) =

@@ -7,9 +7,9 @@ use crate::code::PageClass::{Any, Html};
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings, Place};
 use crate::page::{AuditedPage, is_named, resource_kind};
-use crate::record::Kind;
+use crate::record::{Kind, Record};
 use crate::rule::Rule;
-use crate::site::Site;
+use crate::site::{Site, authority};
 
 const fn code(name: &'static str) -> Code {
     Code::new("security", name)
@@ -69,15 +69,42 @@ impl Rule for Security {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        for record in site.pages(Html).filter(|record| record.url.starts_with("http://")) {
-            findings.add(Finding::of("http-page").url(&record.url));
-        }
+        by_host(
+            "http-page",
+            site.pages(Html).map(|record| (record, record.url.starts_with("http://"))),
+            findings,
+        );
         let own = || site.records().filter(|record| matches!(record.kind, Kind::Page | Kind::Resource));
         let cookies = own().flat_map(|record| record.cookies.iter().map(move |cookie| (&record.url, cookie)));
         by_value("cookie-flags", cookies, findings);
         let versions =
             own().flat_map(|record| record.versions.iter().map(move |version| (&record.url, version)));
         by_value("server-version", versions, findings);
+    }
+}
+
+/// Tells the answers that have a fault; if all of a host have it, it is one fault of the host.
+pub(super) fn by_host<'a>(
+    code: &str,
+    judged: impl Iterator<Item = (&'a Record, bool)>,
+    findings: &mut Findings,
+) {
+    let mut hosts: BTreeMap<&str, (usize, Vec<&Record>)> = BTreeMap::new();
+    for (record, is_faulty) in judged {
+        let (number, faulty) = hosts.entry(authority(&record.url)).or_default();
+        *number += 1;
+        faulty.extend(is_faulty.then_some(record));
+    }
+    for (host, (number, faulty)) in hosts {
+        if faulty.len() > 1 && faulty.len() == number {
+            let places =
+                faulty.iter().map(|record| Place { page: Some(record.url.clone()), ..Place::default() });
+            let finding =
+                Finding::of(code).url(&faulty[0].url).group(host).value(format!("all {number} of the host"));
+            findings.add(places.fold(finding, Finding::at));
+        } else {
+            faulty.into_iter().for_each(|record| findings.add(Finding::of(code).url(&record.url)));
+        }
     }
 }
 

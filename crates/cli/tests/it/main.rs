@@ -1,5 +1,6 @@
 //! Tests that run the real command against local sites.
 
+mod audit;
 mod avoid_dup;
 mod cache;
 mod commands;

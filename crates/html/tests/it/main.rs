@@ -2,6 +2,7 @@
 
 mod content;
 mod differential;
+mod facts;
 mod hostile;
 mod html5lib;
 mod linear;

@@ -391,7 +391,7 @@ fn links(site: &mut Builder) {
         [
             |p| p.body("<a href=#top>here</a>"),
             |p| p.body("<a href=/ aria-label=\"Prices of boats\">Read more</a>"),
-            |p| p.body("<a href=/>Here be dragons</a>"),
+            |p| p.body("<a href=/>Here be dragons</a><a href=/><code>start()</code></a><a href=/>--info</a>"),
         ],
     );
     site.case(

@@ -1,0 +1,79 @@
+//! `huntsman audit`: what it writes and prints, and how it ends.
+
+use std::process::Command;
+
+use huntsman_testkit::{RunningSite, Site};
+
+use crate::common::{field, huntsman, lines, report, run};
+
+fn site() -> RunningSite {
+    Site::builder()
+        .page("/", "<title>Start</title><nav>\n<a href='/gone'>Prices</a></nav><a href='/a'>Second</a>")
+        .page("/a", "<title>Start</title><img src='/moth.png'>")
+        .start_blocking()
+}
+
+fn audit(dir: &std::path::Path, site: &RunningSite) -> Command {
+    let mut command = huntsman(dir);
+    command.args(["audit", site.url("/").as_str(), "--out", "out", "--profile", "test"]);
+    command.args(["--allow-address", &format!("127.0.0.1:{}", site.port())]);
+    command
+}
+
+#[test]
+fn an_audit_writes_its_files_and_fails_on_what_it_is_told_to() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let said =
+        run(audit(dir.path(), &site).args(["--rules", "status,images", "--fail-on", "broken-internal-link"]));
+    assert_eq!(said.code, Some(10), "{said:?}");
+    assert!(
+        said.stderr.contains("broken-internal-link") && said.stderr.contains("failed on"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.lines().filter(|line| line.starts_with("  ")).count() <= 25, "{}", said.stderr);
+    let out = dir.path().join("out");
+    let issues = lines(out.join("issues.jsonl"));
+    let codes = field(&issues, "code");
+    assert_eq!(codes, ["broken-internal-link", "img-alt-missing", "img-broken", "img-no-size"]);
+    assert_eq!(lines(out.join("pages.jsonl")).len(), 3);
+    assert_eq!(report(&out)["audit"]["issues"], 4);
+    assert!(out.join("csv/img-broken.csv").is_file() && out.join("csv/inlinks.csv").is_file());
+    let verified = run(huntsman(dir.path()).args(["verify".as_ref(), out.as_os_str()]));
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    let again = run(&mut audit(dir.path(), &site));
+    assert!(again.code == Some(0) && again.stderr.contains("finished audit"), "{again:?}");
+    let other = run(huntsman(dir.path()).args(["crawl", site.url("/").as_str(), "--out", "out"]));
+    assert_eq!(other.code, Some(2), "{other:?}");
+}
+
+#[test]
+fn wrong_names_are_usage_errors_and_nothing_is_written() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    for wrong in [
+        ["--rules", "picture"],
+        ["--fail-on", "errors"],
+        ["--ignore-code", "x"],
+        ["--set", "audit_severity={\"x\":\"off\"}"],
+    ] {
+        let said = run(audit(dir.path(), &site).args(wrong));
+        assert_eq!(said.code, Some(2), "{said:?}");
+    }
+    assert!(!dir.path().join("out").exists() && site.count("/") == 0);
+}
+
+#[test]
+fn codes_are_listed_and_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = run(huntsman(dir.path()).args(["audit", "codes"]));
+    assert!(list.code == Some(0) && list.stdout.lines().count() > 100, "{list:?}");
+    let one = run(huntsman(dir.path()).args(["audit", "codes", "title-long"]));
+    for word in ["When:", "Why:", "Fix:", "Wrong:", "Right:"] {
+        assert!(one.stdout.contains(word), "{}", one.stdout);
+    }
+    let json = run(huntsman(dir.path()).args(["audit", "codes", "title-long", "--json"]));
+    let codes: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(codes[0]["severity"], "warning");
+    assert_eq!(run(huntsman(dir.path()).args(["audit", "codes", "no-such"])).code, Some(2));
+    assert_eq!(run(huntsman(dir.path()).arg("audit")).code, Some(2), "without a URL");
+}
