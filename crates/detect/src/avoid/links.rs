@@ -14,38 +14,48 @@ const PLACES: usize = LINKS;
 /// The places of the links of a page, by the URL to which they lead, without fragment. A page may link to a URL several times; the first
 /// six distinct places are kept.
 #[derive(Clone, Debug, Default)]
-pub struct LinkPlaces(HashMap<u64, (Url, SmallVec<[u64; 2]>)>);
+pub struct LinkPlaces {
+    /// In the order of the document.
+    links: Vec<(Url, SmallVec<[u64; 2]>)>,
+    /// By the hash of the URL.
+    numbers: HashMap<u64, usize>,
+}
 
 impl LinkPlaces {
     /// Collects links. `resolve` makes a URL of an address; it returns `None` for links that lead away from the site. It is called once for
     /// each distinct address.
     pub fn of<'a>(links: impl Iterator<Item = Link<'a>>, resolve: impl Fn(&str) -> Option<Url>) -> Self {
-        let mut places: HashMap<u64, (Url, SmallVec<[u64; 2]>)> = HashMap::new();
-        let mut resolved: HashMap<&'a str, Option<u64>> = HashMap::new();
+        let mut places = Self::default();
+        let mut resolved: HashMap<&'a str, Option<usize>> = HashMap::new();
         for link in links {
             let to = *resolved.entry(link.href).or_insert_with(|| {
-                let url = resolve(link.href)?;
-                let hash = hash_of(&url);
-                places.entry(hash).or_insert_with(|| (url, SmallVec::new())).0.set_fragment(None);
-                Some(hash)
+                let mut url = resolve(link.href)?;
+                let next = places.links.len();
+                let number = *places.numbers.entry(hash_of(&url)).or_insert(next);
+                if number == next {
+                    url.set_fragment(None);
+                    places.links.push((url, SmallVec::new()));
+                }
+                Some(number)
             });
-            let Some((_, of_url)) = to.and_then(|to| places.get_mut(&to)) else { continue };
+            let Some((_, of_url)) = to.map(|to| &mut places.links[to]) else { continue };
             if of_url.len() < PLACES && !of_url.contains(&link.path) {
                 of_url.push(link.path);
             }
         }
-        Self(places)
+        places
     }
 
     /// The links to a URL from the page with this number, in the order of the document.
     pub fn contexts(&self, url: &Url, page: u32) -> impl Iterator<Item = LinkContext> {
-        let places = self.0.get(&hash_of(url)).map(|(_, places)| places.as_slice()).unwrap_or_default();
+        let number = self.numbers.get(&hash_of(url));
+        let places = number.map(|number| self.links[*number].1.as_slice()).unwrap_or_default();
         places.iter().map(move |position| LinkContext { page, position: *position })
     }
 
-    /// All URLs.
+    /// All URLs, in the order of the document.
     pub fn urls(&self) -> impl Iterator<Item = &Url> {
-        self.0.values().map(|(url, _)| url)
+        self.links.iter().map(|(url, _)| url)
     }
 }
 
@@ -65,6 +75,7 @@ mod tests {
         let links: Vec<LinkContext> = places.contexts(&to, 7).collect();
         assert_eq!(links.len(), 3, "{places:?}");
         assert!(links.iter().all(|link| link.page == 7));
-        assert_eq!(places.urls().count(), 2);
+        let urls: Vec<&str> = places.urls().map(Url::path).collect();
+        assert_eq!(urls, ["/a", "/b"], "in the order of the document");
     }
 }
