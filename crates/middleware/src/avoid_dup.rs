@@ -323,9 +323,10 @@ impl AvoidDup {
                 return OnRequest::Drop(DropReason::skipped("duplicate_content").detail(reason.to_string()));
             }
             Decision::Skip(_) => {
-                // What is nearest to the start comes first: it leads to most.
+                // What a breadth-first crawl would fetch first comes first: it leads to most.
                 let mut last = requeued(request);
-                last.priority = PRIORITY_LAST - i32::from(predictor.depth(&site, &request.url));
+                let rank = i32::try_from(predictor.rank(&site, &request.url)).unwrap_or(i32::MAX);
+                last.priority = PRIORITY_LAST.saturating_sub(rank);
                 last.remove_meta(meta::AVOID_DUP_HELD);
                 last.set_meta(meta::AVOID_DUP_SKIPPED, true);
                 return OnRequest::Reschedule(Box::new(last));

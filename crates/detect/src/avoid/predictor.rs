@@ -38,6 +38,8 @@ const MAX_PAGES: u64 = 1_000_000;
 const MAX_RULES: usize = 10_000;
 /// The most redirects that are remembered until their target is learnt.
 const MAX_REDIRECTS: usize = 100_000;
+/// The lower bits of ranks that matter less than the order of the queue.
+const RANK_SHIFT: u32 = 34;
 /// The most requests in flight that test the same row: the others wait, because these may make it pass.
 const MAX_TESTS: usize = 2;
 /// The most requests on hold that are remembered.
@@ -205,12 +207,13 @@ impl Predictor {
         }
     }
 
-    /// The number of links from the start of the crawl to a URL, by the shortest way that is known: 0 for a start URL, at most 64.
+    /// The rank that a URL would have in a breadth-first crawl, by the links that are known: 0 for a start URL, below 2^30. It is a number of links from the
+    /// start, and then the places of the links on the way.
     ///
     /// Skipped requests are best asked for again in this order. Where a crawl ends at some distance, what a skipped page links to is fetched only if the
     /// page is near enough.
-    pub fn depth(&self, site: &str, url: &Url) -> u8 {
-        self.sites.get(site).map_or(0, |model| model.depth(hash_of(url)))
+    pub fn rank(&self, site: &str, url: &Url) -> u32 {
+        self.sites.get(site).map_or(0, |model| (model.rank(hash_of(url)) >> RANK_SHIFT) as u32)
     }
 
     /// Whether a request to the site is in flight.
@@ -245,7 +248,7 @@ impl Predictor {
             let key = (xxh3_64(site.as_bytes()), prediction.key);
             let is_given_back = is_last && !is_pinned && {
                 let led = model.share_of_leads(prediction.key) > 1.0 - threshold;
-                led || self.test_forms(site, url, &raw)
+                led || self.test_forms(site, url, &raw) || self.site(site).is_nearest(hash, prediction.key)
             };
             if is_given_back {
                 self.totals.explored += 1;

@@ -186,7 +186,7 @@ impl Site {
 
     /// Records a URL that was found for the first time, on this page if any.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>, page: Option<u32>) {
-        self.forms.find(&raw, page.map(|page| (page, self.leads.depth_of_page(page))));
+        self.forms.find(&raw, page.map(|page| (page, self.leads.rank_of_page(page))));
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
             self.kinds.add_path(&raw);
@@ -328,9 +328,9 @@ impl Site {
         self.leads.learn(url, page);
     }
 
-    /// The number of links from the start to the URL with this hash, by the shortest way that is known, up to 64.
-    pub(crate) fn depth(&self, url: u64) -> u8 {
-        self.leads.depth(url)
+    /// The rank of the URL with this hash in a breadth-first crawl, by the links that are known.
+    pub(crate) fn rank(&self, url: u64) -> u64 {
+        self.leads.rank(url)
     }
 
     /// Records that the page of the URL with this hash had new content.
@@ -343,14 +343,19 @@ impl Site {
         self.leads.share(row)
     }
 
+    /// See [`Leads::is_nearest`].
+    pub(crate) fn is_nearest(&self, url: u64, row: u64) -> bool {
+        self.leads.is_nearest(url, row)
+    }
+
     /// Whether a page that was skipped is thought to have links that no other page has, to URLs that would not be skipped. It is then to be
     /// fetched, which tests the forms of these links.
     pub(crate) fn test_forms(&mut self, url: u64, raw: &[RawSlot], threshold: f64) -> bool {
-        let depth = self.leads.depth(url);
-        let mut expected = self.forms.expected(raw, depth);
+        let rank = self.leads.rank(url);
+        let mut expected = self.forms.expected(raw, rank);
         expected
             .retain(|link| self.predict(&link.raw, &self.target(&link.raw), &[]).probability <= threshold);
-        self.forms.test(&expected, depth);
+        self.forms.test(&expected, rank);
         !expected.is_empty()
     }
 

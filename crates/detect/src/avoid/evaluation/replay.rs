@@ -163,8 +163,8 @@ impl Crawl<'_> {
                 return;
             }
             Decision::Skip(_) => {
-                let depth = self.predictor.depth(site, url);
-                self.queue.insert((LAST + u32::from(depth), key.1), page);
+                let rank = self.predictor.rank(site, url);
+                self.queue.insert((LAST + rank, key.1), page);
                 return;
             }
             Decision::Delay { probability } => {

@@ -34,9 +34,8 @@ const LEAST_BYTES: usize = 4;
 const DECAY: f32 = 0.6;
 /// A form of less worth is no reason to fetch a page: after five tests in a row that brought nothing new.
 const LEAST_WORTH: f32 = 0.1;
-
-/// The number of distances from the start that are told apart; farther pages are as far as the last.
-const DEPTHS: usize = 16;
+/// The most outcomes of tests of a form that are remembered.
+const MAX_TESTS: usize = 48;
 
 /// The kinds of hashes; those of different kinds must not be equal.
 const NAMES: u64 = 130;
@@ -74,16 +73,16 @@ struct Form {
     conditions: SmallVec<[(u8, u64); 4]>,
     /// The slots of one of the links; the values of some depend on the page.
     link: Vec<(RawSlot, Value)>,
-    /// By the distance of the page from the start.
-    worth: [f32; DEPTHS],
+    /// The outcomes in their order: the rank of the page that was fetched for a link of this form, or `None` if such a link led to new content.
+    outcomes: VecDeque<Option<u64>>,
 }
 
 /// A URL that was found by forms, or is expected by them.
 #[derive(Clone, Debug, Default)]
 struct Lead {
     forms: SmallVec<[u32; 2]>,
-    /// The distance of the page from the start.
-    depth: u8,
+    /// The rank of the page.
+    rank: u64,
     /// Whether the forms were charged already, because a page was fetched for it.
     is_charged: bool,
 }
@@ -137,7 +136,7 @@ impl Forms {
         for form in lead.forms {
             let form = &mut self.forms[form as usize];
             if !lead.is_charged {
-                form.charge(lead.depth);
+                form.charge(lead.rank);
             }
             if is_new {
                 form.reward();
@@ -145,14 +144,14 @@ impl Forms {
         }
     }
 
-    /// Records that a URL was found, with the page that links to it and its distance from the start. Only the first page counts: a page leads to what no other page led to
+    /// Records that a URL was found, with the page that links to it and its rank in a breadth-first crawl. Only the first page counts: a page leads to what no other page led to
     /// before.
-    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<(u32, u8)>) {
+    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<(u32, u64)>) {
         let key = whole_key(raw);
         if self.known.len() >= MAX_KNOWN || !self.known.insert(key) {
             return;
         }
-        let Some((page, depth)) = page else { return };
+        let Some((page, rank)) = page else { return };
         let page = self.recent.iter().rev().find(|recent| recent.number == page);
         let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
             return;
@@ -180,49 +179,43 @@ impl Forms {
             let lead = self.leads.entry(key).or_default();
             if lead.forms.is_empty() {
                 lead.forms.push(number);
-                lead.depth = depth;
+                lead.rank = rank;
             }
         }
     }
 
-    /// The links by forms of enough worth that the page with this URL, at this distance from the start, is thought to have, to URLs that were not
+    /// The links by forms of enough worth that the page with this URL and this rank is thought to have, to URLs that were not
     /// found yet.
-    pub(super) fn expected(&self, raw: &[RawSlot], depth: u8) -> Vec<ExpectedLink> {
+    pub(super) fn expected(&self, raw: &[RawSlot], rank: u64) -> Vec<ExpectedLink> {
         let Some(forms) = self.of_pages.get(&names_of(raw)) else { return Vec::new() };
         let values: SmallVec<[u64; 8]> = raw.iter().map(|slot| xxh3_64(slot.value.as_bytes())).collect();
         let expected = forms.iter().filter_map(|number| {
             let form = &self.forms[*number as usize];
             let applies = form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
-            let key =
-                (applies && form.worth[place_of(depth)] >= LEAST_WORTH).then(|| form.key(raw, &values))?;
+            let key = (applies && form.worth(rank) >= LEAST_WORTH).then(|| form.key(raw, &values))?;
             let is_known = self.known.contains(&key);
             (!is_known).then(|| ExpectedLink { form: *number, key, raw: form.link_of(raw) })
         });
         expected.collect()
     }
 
-    /// Records that a page at this distance from the start is fetched for these links. A page is one test of a form, however many such links it has.
-    pub(super) fn test(&mut self, expected: &[ExpectedLink], depth: u8) {
+    /// Records that a page with this rank is fetched for these links. A page is one test of a form, however many such links it has.
+    pub(super) fn test(&mut self, expected: &[ExpectedLink], rank: u64) {
         let mut tested: SmallVec<[u32; 8]> = SmallVec::new();
         for link in expected {
             if tested.contains(&link.form) || self.leads.len() >= MAX_LEADS {
                 continue;
             }
             tested.push(link.form);
-            self.forms[link.form as usize].charge(depth);
+            self.forms[link.form as usize].charge(rank);
             let lead = self.leads.entry(link.key).or_default();
             if !std::mem::replace(&mut lead.is_charged, true) {
                 lead.forms.clear();
             }
             lead.forms.push(link.form);
-            lead.depth = depth;
+            lead.rank = rank;
         }
     }
-}
-
-/// The place of a distance from the start in a list of worths.
-fn place_of(depth: u8) -> usize {
-    usize::from(depth).min(DEPTHS - 1)
 }
 
 impl LinkShape {
@@ -270,21 +263,37 @@ impl LinkShape {
         Form {
             conditions: self.conditions,
             link: link.iter().cloned().zip(self.values).collect(),
-            worth: [1.0; DEPTHS],
+            outcomes: VecDeque::new(),
         }
     }
 }
 
 impl Form {
-    /// Lowers the worth by a test of a page at this distance from the start. That a crawl ends at some distance, or with some pages, is a reason why
-    /// links lead to nothing, so a test says nothing about pages that are nearer.
-    fn charge(&mut self, depth: u8) {
-        self.worth[place_of(depth)..].iter_mut().for_each(|worth| *worth *= DECAY);
+    /// Lowers the worth by a test of a page with this rank.
+    fn charge(&mut self, rank: u64) {
+        self.add(Some(rank));
     }
 
     /// Raises the worth by a link that led to new content.
     fn reward(&mut self) {
-        self.worth.iter_mut().for_each(|worth| *worth = (*worth + 1.0 - DECAY).min(1.0));
+        self.add(None);
+    }
+
+    fn add(&mut self, outcome: Option<u64>) {
+        if self.outcomes.len() == MAX_TESTS {
+            self.outcomes.pop_front();
+        }
+        self.outcomes.push_back(outcome);
+    }
+
+    /// What a test at a page with this rank is worth. That a crawl ends at some distance, or with some pages, is a reason why links lead to nothing, so a
+    /// test says nothing about pages that a breadth-first crawl fetches before.
+    fn worth(&self, rank: u64) -> f32 {
+        self.outcomes.iter().fold(1.0, |worth: f32, outcome| match outcome {
+            None => (worth + 1.0 - DECAY).min(1.0),
+            Some(tested) if *tested <= rank => worth * DECAY,
+            Some(_) => worth,
+        })
     }
 
     /// The key of the URL to which the link of a page leads; `values` are the hashes of the values of the page.

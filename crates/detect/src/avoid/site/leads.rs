@@ -9,7 +9,14 @@ use smallvec::SmallVec;
 /// The most URLs of which it is remembered which page links to them.
 const MAX_FOUND: usize = 1_000_000;
 /// Pages that are farther from the start are as far as this.
-const FARTHEST: u8 = 64;
+const FARTHEST: u64 = 63;
+/// A rank has the number of links from the start in its highest bits, and then the places of the links on the way, a byte each.
+const DEPTH_SHIFT: u32 = 58;
+const PLACE_BITS: u32 = 8;
+/// Places of links up to this one are told apart; of later ones, which are on long lists, neighbours have one place in ranks.
+const EXACT_PLACES: u32 = 32;
+/// The most copies of a row that are remembered.
+const NEAREST_COPIES: usize = 16;
 /// The most rows that are remembered for a page.
 const ROWS_OF_PAGE: usize = 8;
 
@@ -18,23 +25,34 @@ const ROWS_OF_PAGE: usize = 8;
 pub(super) struct Leads {
     /// By the hash of a URL, the pages that link to it.
     found: HashMap<u64, Found>,
-    /// By the number of a page, the hash of its URL, and how far it was from the start when it was learnt.
-    pages: Vec<(u64, u8)>,
+    /// By the number of a page.
+    pages: Vec<LinkingPage>,
     /// By the number of a page, the number of pages with new content to which no other page links.
     only_from: HashMap<u32, u32>,
     /// By the number of a page, the rows by which it was a copy.
     rows_of: HashMap<u32, SmallVec<[u64; 4]>>,
     /// By row, the number of copies that tested it, and of those that led to new content.
     rows: HashMap<u64, (u32, u32)>,
+    /// By row, some copies that tested it: those that come first in a breadth-first crawl.
+    nearest: HashMap<u64, SmallVec<[u32; 4]>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LinkingPage {
+    /// The hash of its URL.
+    url: u64,
+    /// The number of its links so far that led to new URLs, or were nearer to the start than earlier links to the same URL.
+    links: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Found {
     /// The first page.
     page: u32,
-    /// The page that is nearest to the start, and how far the URL is by it.
+    /// The page that comes first in a breadth-first crawl, the place of its link, and the rank that the URL had by it then.
     nearest: u32,
-    depth: u8,
+    place: u32,
+    rank: u64,
     is_only: bool,
     /// Whether it was learnt and had new content.
     is_new: bool,
@@ -46,59 +64,71 @@ impl Leads {
         if self.found.contains_key(&url) {
             self.link(url, page);
         } else if self.found.len() < MAX_FOUND {
-            let depth = self.depth_below(page);
-            self.found.insert(url, Found { page, nearest: page, depth, is_only: true, is_new: false });
+            let (place, rank) = self.next_link(page);
+            self.found.insert(url, Found { page, nearest: page, place, rank, is_only: true, is_new: false });
+            self.count_link(page);
         }
     }
 
     /// Records that a page links to a URL, if the URL is remembered; returns whether that changes anything.
     pub(super) fn link(&mut self, url: u64, page: u32) -> bool {
-        let depth = self.depth_below(page);
+        let (place, rank) = self.next_link(page);
         let Some(found) = self.found.get_mut(&url) else { return false };
-        let is_nearer = depth < found.depth;
+        let is_nearer = rank < found.rank;
         if is_nearer {
-            (found.nearest, found.depth) = (page, depth);
+            (found.nearest, found.place, found.rank) = (page, place, rank);
         }
-        if !found.is_only || found.page == page {
-            return is_nearer;
+        let is_second = found.is_only && found.page != page;
+        if is_second {
+            found.is_only = false;
+            let Found { page, is_new, .. } = *found;
+            if is_new {
+                self.count(page, -1);
+            }
         }
-        found.is_only = false;
-        let Found { page, is_new, .. } = *found;
-        if is_new {
-            self.count(page, -1);
+        if is_nearer {
+            self.count_link(page);
         }
-        true
+        is_nearer || is_second
     }
 
     /// Records that the page of a URL was learnt and has this number.
     pub(super) fn learn(&mut self, url: u64, page: u32) {
-        let depth = self.found.get(&url).map_or(0, |found| found.depth);
         let missing = (page as usize + 1).saturating_sub(self.pages.len());
-        self.pages.extend(std::iter::repeat_n((0, 0), missing));
-        self.pages[page as usize] = (url, depth);
+        self.pages.extend(std::iter::repeat_n(LinkingPage::default(), missing));
+        self.pages[page as usize].url = url;
     }
 
-    /// How far a URL is from the start if this page links to it.
-    fn depth_below(&self, page: u32) -> u8 {
-        self.pages.get(page as usize).map_or(1, |(_, depth)| depth.saturating_add(1).min(FARTHEST))
+    /// The place of the next link of a page, and the rank of its URL.
+    fn next_link(&self, page: u32) -> (u32, u64) {
+        let Some(LinkingPage { url, links }) = self.pages.get(page as usize) else { return (0, below(0, 0)) };
+        let rank = self.found.get(url).map_or(0, |found| found.rank);
+        (*links, below(rank, *links))
     }
 
-    /// The number of links from the start to a page.
-    pub(super) fn depth_of_page(&self, page: u32) -> u8 {
-        self.pages.get(page as usize).map_or(0, |(url, _)| self.depth(*url))
-    }
-
-    /// The number of links from the start to a URL, by the shortest way that is known.
-    ///
-    /// Each URL knows the page that is nearest to the start of those that link to it. Ways to that page which were found later shorten the way, too.
-    pub(super) fn depth(&self, url: u64) -> u8 {
-        let (mut depth, mut url) = (0, url);
-        while let Some(found) = self.found.get(&url).filter(|_| depth < FARTHEST) {
-            depth += 1;
-            let Some((nearer, _)) = self.pages.get(found.nearest as usize) else { break };
-            url = *nearer;
+    fn count_link(&mut self, page: u32) {
+        if let Some(page) = self.pages.get_mut(page as usize) {
+            page.links = page.links.saturating_add(1);
         }
-        depth
+    }
+
+    /// The rank of a page in a breadth-first crawl; see [`rank`](Self::rank).
+    pub(super) fn rank_of_page(&self, page: u32) -> u64 {
+        self.pages.get(page as usize).map_or(0, |page| self.rank(page.url))
+    }
+
+    /// The rank of a URL in a breadth-first crawl, by the links that are known: 0 for the start, and the higher the later it would be fetched.
+    ///
+    /// Each URL knows the page that comes first of those that link to it. Ways to that page which were found later are shorter ways to the URL, too.
+    pub(super) fn rank(&self, url: u64) -> u64 {
+        let mut places: SmallVec<[u32; 16]> = SmallVec::new();
+        let mut url = url;
+        while let Some(found) = self.found.get(&url).filter(|_| (places.len() as u64) < FARTHEST) {
+            places.push(found.place);
+            let Some(page) = self.pages.get(found.nearest as usize) else { break };
+            url = page.url;
+        }
+        places.iter().rev().fold(0, |rank, place| below(rank, *place))
     }
 
     /// Records that the page of a URL was learnt and had new content.
@@ -131,15 +161,37 @@ impl Leads {
             return;
         }
         rows.push(row);
+        self.comes_near(page, row);
         let led = self.only_from.get(&page).is_some_and(|count| *count > 0);
         let row = self.rows.entry(row).or_default();
         *row = (row.0 + 1, row.1 + u32::from(led));
+    }
+
+    /// Whether a breadth-first crawl would fetch a URL before all copies that tested a row: then nothing is known about what it leads to. Copies farther
+    /// away say little about that, because they may be where a crawl ends.
+    pub(super) fn is_nearest(&self, url: u64, row: u64) -> bool {
+        let Some(copies) = self.nearest.get(&row) else { return false };
+        let rank = self.rank(url);
+        copies.iter().all(|page| self.rank_of_page(*page) > rank)
+    }
+
+    /// Keeps a copy by a row among those that come first in a breadth-first crawl.
+    fn comes_near(&mut self, page: u32, row: u64) {
+        let mut nearest = self.nearest.remove(&row).unwrap_or_default();
+        if nearest.len() == NEAREST_COPIES {
+            // The page itself is not yet learnt, so its rank is not known.
+            let farthest = (0..nearest.len()).max_by_key(|at| self.rank_of_page(nearest[*at]));
+            nearest.swap_remove(farthest.unwrap_or_default());
+        }
+        nearest.push(page);
+        self.nearest.insert(row, nearest);
     }
 
     /// Forgets which rows pages tested.
     pub(super) fn forget_rows(&mut self) {
         self.rows_of.clear();
         self.rows.clear();
+        self.nearest.clear();
     }
 
     /// The share of the copies by a row that led to new content.
@@ -147,6 +199,24 @@ impl Leads {
         let (copies, led) = self.rows.get(&row).copied().unwrap_or_default();
         if copies == 0 { 0.0 } else { f64::from(led) / f64::from(copies) }
     }
+}
+
+/// The rank of the URL of the link at this place of a page with this rank.
+fn below(rank: u64, place: u32) -> u64 {
+    let depth = rank >> DEPTH_SHIFT;
+    let shift = DEPTH_SHIFT.checked_sub(PLACE_BITS * (depth as u32 + 1));
+    let place = shift.map_or(0, |shift| coarse(place) << shift);
+    let path = rank & ((1 << DEPTH_SHIFT) - 1);
+    ((depth + 1).min(FARTHEST) << DEPTH_SHIFT) | path | place
+}
+
+/// A place as a byte: that of the first links exactly, and then sixteen for each doubling.
+fn coarse(place: u32) -> u64 {
+    let place = match place.checked_ilog2().filter(|_| place >= EXACT_PLACES) {
+        None => place,
+        Some(log) => EXACT_PLACES + 16 * (log - EXACT_PLACES.ilog2()) + ((place >> (log - 4)) & 15),
+    };
+    u64::from(place.min(255))
 }
 
 #[cfg(test)]
@@ -172,5 +242,50 @@ mod tests {
         assert_eq!(leads.share(7), 0.0);
         leads.is_copy(1, 8);
         assert_eq!(leads.share(8), 1.0);
+    }
+
+    /// The start (hash 1) links to 2 and 3, 2 to 4 and 3 to 5; the crawl is depth-first, from 3 on.
+    fn depth_first() -> Leads {
+        let mut leads = Leads::default();
+        leads.learn(1, 0);
+        leads.find(2, 0);
+        leads.find(3, 0);
+        leads.learn(3, 1);
+        leads.find(5, 1);
+        leads.learn(2, 2);
+        leads.find(4, 2);
+        leads
+    }
+
+    #[test]
+    fn ranks_are_in_the_order_of_a_breadth_first_crawl() {
+        let mut leads = depth_first();
+        assert!([1, 2, 3, 4, 5].is_sorted_by_key(|url| leads.rank(*url)), "{leads:?}");
+        leads.learn(5, 3);
+        leads.find(6, 3);
+        assert!(leads.rank(6) > leads.rank(4));
+        assert!(leads.link(5, 2), "a page that comes earlier links to it, too");
+        assert!(leads.rank(5) < below(leads.rank(3), 0) && leads.rank(4) < leads.rank(5), "{leads:?}");
+        assert!(!leads.link(5, 1) && !leads.link(1, 3), "both are known by better ways");
+        let places: Vec<u64> = [0, 1, 31, 32, 34, 63, 64, 1_000, u32::MAX].map(coarse).to_vec();
+        assert!(places.is_sorted() && places[4] > places[3] && places[6] > places[5], "{places:?}");
+    }
+
+    #[test]
+    fn ranks_below_the_lowest_level_keep_the_depth() {
+        let ranks: Vec<u64> =
+            std::iter::successors(Some(0), |rank| Some(below(*rank, 3))).take(100).collect();
+        assert!(ranks[..64].is_sorted_by(|one, other| one < other));
+        assert!(ranks[63..].iter().all(|rank| *rank == ranks[63]));
+    }
+
+    #[test]
+    fn a_copy_before_all_that_tested_a_row_is_the_nearest_one() {
+        let mut leads = depth_first();
+        leads.is_copy(1, 7);
+        assert!(leads.is_nearest(2, 7) && !leads.is_nearest(3, 7) && !leads.is_nearest(5, 7));
+        leads.is_copy(2, 7);
+        assert!(!leads.is_nearest(2, 7));
+        assert!(!leads.is_nearest(2, 8), "no page tested that row");
     }
 }

@@ -467,7 +467,8 @@ fn a_url_is_as_far_from_the_start_as_the_shortest_way_to_it() {
     let last = way_from_the_start(&mut predictor, 6);
     predictor.discover(SITE, &url("/end"), Some(LinkContext { page: last, position: 7 }));
     let depths = |predictor: &Predictor| {
-        ["/way/0", "/way/3", "/way/6", "/end"].map(|path| predictor.depth(SITE, &url(path)))
+        // The highest bits are the number of links from the start.
+        ["/way/0", "/way/3", "/way/6", "/end"].map(|path| predictor.rank(SITE, &url(path)) >> 24)
     };
     assert_eq!(depths(&predictor), [0, 3, 6, 7]);
     // A short cut to a page shortens the ways to what it leads to.
@@ -477,6 +478,30 @@ fn a_url_is_as_far_from_the_start_as_the_shortest_way_to_it() {
     let batch = predictor.take_journal().expect("something was told");
     let restored = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
     assert_eq!(depths(&restored), depths(&predictor));
+}
+
+#[test]
+fn the_first_copy_on_the_way_from_the_start_is_fetched_at_the_end() {
+    let mut predictor = predictor();
+    let far = way_from_the_start(&mut predictor, 5);
+    for n in 0..60 {
+        for copy in ['a', 'b'] {
+            let path = format!("/article?id=art{n}&sid=s{n}{copy}");
+            predictor.discover(SITE, &url(&path), Some(LinkContext { page: far, position: 9 }));
+            learn(&mut predictor, &path, n);
+        }
+    }
+    // All copies so far are where a crawl may end. What a nearer one links to is not known.
+    let start = learn(&mut predictor, "/contents", 4_000);
+    for (page, id, is_fetched) in [(far, 7, false), (start, 8, true), (far, 9, false)] {
+        let path = format!("/article?id=art{id}&sid=new");
+        predictor.discover(SITE, &url(&path), Some(LinkContext { page, position: 9 }));
+        let decision = at_the_end(&mut predictor, id);
+        assert_eq!(matches!(decision, Decision::Explore(_)), is_fetched, "{id}: {decision:?}");
+        if is_fetched {
+            learn(&mut predictor, &path, id);
+        }
+    }
 }
 
 #[test]
