@@ -178,9 +178,9 @@ impl FetchErrorKind {
         }
     }
 
-    /// The kind that a drop reason names, if it names one.
-    pub(crate) fn of_reason(reason: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == reason)
+    /// The kind with this [name](Self::name); `None` if there is none.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     const ALL: [Self; 22] = [
@@ -270,7 +270,7 @@ impl FetchError {
 
     /// The error of a request that was dropped for the given reason.
     pub(crate) fn of_drop(reason: &DropReason) -> Self {
-        let kind = FetchErrorKind::of_reason(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
+        let kind = FetchErrorKind::of_name(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
         let what = match (&reason.detail, reason.status) {
             (Some(detail), _) => detail.clone(),
             (None, Some(status)) => status.to_string(),

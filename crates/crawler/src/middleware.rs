@@ -23,6 +23,8 @@ pub enum OnRequest {
     Respond(Box<Response>),
     /// Queue this request instead.
     Reschedule(Box<Request>),
+    /// The download fails with this error and nothing is sent: the `process_exception` hooks decide, as after any failed download.
+    Fail(Box<FetchError>),
     /// End the request without a page.
     Drop(DropReason),
 }

@@ -11,12 +11,14 @@ use url::Url;
 
 mod exchange;
 mod expected;
+mod failure;
 mod secrets;
 
 pub use exchange::{EXCHANGE_ENDING, Exchange, exchanges_in};
 pub use expected::{Expectation, ExpectedRequest};
 
 pub(crate) use exchange::Head;
+pub(crate) use failure::{FailedDownload, FailureHead, failures_in};
 
 /// A page for tests of a callback: a stored exchange, a saved file or a text.
 ///

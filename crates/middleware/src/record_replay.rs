@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, DropReason, Error, Fingerprinter, Hooks, OnRequest, OnResponse,
-    Request, Response, Result, Settings, log, redacted, settings,
+    Component, Context, DownloaderMiddleware, DropReason, Error, FetchError, FetchErrorKind, Fingerprinter,
+    Hooks, OnException, OnRequest, OnResponse, Request, Response, Result, Settings, log, redacted, settings,
 };
 
 use crate::HttpCompression;
-use crate::fixture::{Exchange, Head, exchanges_in};
+use crate::fixture::{Exchange, FailedDownload, FailureHead, Head, exchanges_in, failures_in};
 
 settings! {
     /// Settings of [`RecordReplay`].
     pub struct RecordReplaySettings {
         /// Folder into which every exchange of the crawl is written: a readable file for request and response, and one for the body. Exchanges
-        /// of the same requests that it holds are replaced.
+        /// of the same requests that it holds are replaced. Downloads that fail are files with the error.
         record_dir: Option<String> = None;
         /// Folder of recorded exchanges that answers every request. Nothing is sent; a request that was not recorded fails.
         replay_dir: Option<String> = None;
@@ -28,12 +28,14 @@ settings! {
 /// Stores every exchange of a crawl as files ([`Exchange`]), or replays them. Not configured unless `record_dir` or `replay_dir` is set.
 ///
 /// A recording has pages, redirects, error pages and what components ask for, such as robots.txt. A request that is sent again, by a retry, has
-/// several exchanges, and a replay gives them in their order and then the last one again. Downloads that fail are not recorded. Secrets are
-/// left out. Each file is whole or missing, whenever the crawl is killed.
+/// several exchanges, and a replay gives them in their order and then the last one again. A download that fails is a file `NAME.failure.json`
+/// with the kind and the message of the error, and is one of these; only what a stop cancels is not recorded. Secrets are left out. Each
+/// file is whole or missing, whenever the crawl is killed.
 ///
 /// A replay answers before anything could be sent: no name is resolved and no connection is made. A request without an exchange fails with the
 /// reason `not_recorded` and is not retried; the stat `replay/missing` counts them. The fingerprint of a request decides which exchange is
-/// its own, so settings that change fingerprints must be those of the recording. The stat `record/exchanges` counts what was written.
+/// its own, so settings that change fingerprints must be those of the recording. The stats `record/exchanges` and `record/failures` count what
+/// was written.
 ///
 /// ```
 /// # use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
@@ -92,9 +94,16 @@ struct Replayer {
 #[derive(Debug, Default)]
 struct Recorded {
     /// In the order in which they were recorded.
-    paths: Vec<(u32, PathBuf)>,
+    paths: Vec<(u32, Stored)>,
     /// Number of times that the request was answered.
     asked: usize,
+}
+
+/// A file that answers a request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stored {
+    Exchange(PathBuf),
+    Failure(PathBuf),
 }
 
 impl RecordReplay {
@@ -140,20 +149,11 @@ impl Recorder {
         Ok(Self { folder, max_bytes, written: Mutex::default() })
     }
 
-    /// The number of the next exchange of a request; `None` if the recording is full.
-    fn number(&self, exchange: &Exchange) -> Option<u32> {
+    /// The number of the next file of a request with this fingerprint; `None` if the recording is full, which is told.
+    fn number(&self, fingerprint: u128, size: u64, cx: &Context) -> Option<u32> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if written.bytes.saturating_add(exchange.size()) > self.max_bytes {
-            return None;
-        }
-        written.bytes += exchange.size();
-        let number = written.numbers.entry(exchange.fingerprint.0).or_default();
-        *number += 1;
-        Some(*number)
-    }
-
-    async fn record(&self, mut exchange: Exchange, cx: &Context) -> Result<()> {
-        let Some(number) = self.number(&exchange) else {
+        if written.bytes.saturating_add(size) > self.max_bytes {
+            drop(written);
             if cx.stats().get("record/left_out") == 0 {
                 log::warn!(
                     limit = self.max_bytes,
@@ -161,19 +161,36 @@ impl Recorder {
                 );
             }
             cx.stats().inc("record/left_out");
-            return Ok(());
-        };
-        exchange.number = number;
-        if !exchange.left_out.is_empty() {
-            if cx.stats().get("record/with_secrets") == 0 {
-                log::info!("secrets are left out of the recording: {}", exchange.left_out.join(", "));
-            }
-            cx.stats().inc("record/with_secrets");
+            return None;
         }
+        written.bytes += size;
+        let number = written.numbers.entry(fingerprint).or_default();
+        *number += 1;
+        Some(*number)
+    }
+
+    async fn record(&self, mut exchange: Exchange, cx: &Context) -> Result<()> {
+        let Some(number) = self.number(exchange.fingerprint.0, exchange.size(), cx) else { return Ok(()) };
+        exchange.number = number;
+        tell_secrets(&exchange.left_out, cx);
         let folder = self.folder.clone();
-        let written = tokio::task::spawn_blocking(move || exchange.write(&folder, &exchange.name())).await?;
+        let written = move || exchange.write(&folder, &exchange.name()).map(drop);
+        Self::finish(tokio::task::spawn_blocking(written).await?, "record/exchanges", cx);
+        Ok(())
+    }
+
+    async fn record_failure(&self, failed: FailedDownload, cx: &Context) -> Result<()> {
+        tell_secrets(failed.left_out(), cx);
+        let folder = self.folder.clone();
+        let written = move || failed.write(&folder);
+        Self::finish(tokio::task::spawn_blocking(written).await?, "record/failures", cx);
+        Ok(())
+    }
+
+    /// Counts a file that was written, or stops the crawl.
+    fn finish(written: Result<()>, stat: &str, cx: &Context) {
         match written {
-            Ok(_) => cx.stats().inc("record/exchanges"),
+            Ok(()) => cx.stats().inc(stat),
             // A recording with a hole would be taken for whole.
             Err(error) => {
                 log::error!("recording: {error}");
@@ -181,20 +198,38 @@ impl Recorder {
                 cx.stop("record_failed");
             }
         }
-        Ok(())
     }
+}
+
+fn tell_secrets(left_out: &[String], cx: &Context) {
+    if left_out.is_empty() {
+        return;
+    }
+    if cx.stats().get("record/with_secrets") == 0 {
+        log::info!("secrets are left out of the recording: {}", left_out.join(", "));
+    }
+    cx.stats().inc("record/with_secrets");
 }
 
 impl Replayer {
     fn new(folder: PathBuf) -> Result<Self> {
         let usage = |error: Error| Error::usage(format!("replay_dir: {error}"));
         let mut recorded: HashMap<u128, Recorded> = HashMap::new();
+        let mut add = |fingerprint: &str, number: u32, stored: Stored| {
+            let (Stored::Exchange(path) | Stored::Failure(path)) = &stored;
+            let fingerprint = u128::from_str_radix(fingerprint, 16).map_err(|error| {
+                usage(Error::from(error).context(format!("{}: fingerprint", shown(path))))
+            })?;
+            recorded.entry(fingerprint).or_default().paths.push((number, stored));
+            Ok::<(), Error>(())
+        };
         for path in exchanges_in(&folder).map_err(usage)? {
             let head = Head::read(&path).map_err(usage)?;
-            let fingerprint = u128::from_str_radix(&head.fingerprint, 16).map_err(|error| {
-                usage(Error::from(error).context(format!("{}: fingerprint", shown(&path))))
-            })?;
-            recorded.entry(fingerprint).or_default().paths.push((head.number, path));
+            add(&head.fingerprint, head.number, Stored::Exchange(path))?;
+        }
+        for path in failures_in(&folder).map_err(usage)? {
+            let head = FailureHead::read(&path).map_err(usage)?;
+            add(&head.fingerprint, head.number, Stored::Failure(path))?;
         }
         if recorded.is_empty() {
             return Err(usage(Error::msg(format!("{}: no exchange is recorded there", shown(&folder)))));
@@ -206,7 +241,7 @@ impl Replayer {
     }
 
     /// The next exchange of a request; the last one again when all were given.
-    fn next(&self, fingerprint: u128) -> Option<PathBuf> {
+    fn next(&self, fingerprint: u128) -> Option<Stored> {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         let found = recorded.get_mut(&fingerprint)?;
         let at = found.asked.min(found.paths.len() - 1);
@@ -215,7 +250,7 @@ impl Replayer {
     }
 
     async fn answer(&self, fingerprint: u128, request: &Request, cx: &Context) -> Result<OnRequest> {
-        let Some(path) = self.next(fingerprint) else {
+        let Some(stored) = self.next(fingerprint) else {
             let asked = format!("{} {}", request.method, redacted(request.url.as_str()));
             let what = format!("{asked} is not among the exchanges in {}", shown(&self.folder));
             if cx.stats().get("replay/missing") < 10 {
@@ -224,20 +259,29 @@ impl Replayer {
             cx.stats().inc("replay/missing");
             return Ok(OnRequest::Drop(DropReason::failed("not_recorded").detail(what)));
         };
-        let exchange = tokio::task::spawn_blocking(move || Exchange::read(&path)).await?;
-        let mut response = match exchange {
-            Ok(exchange) => exchange.response,
+        let read = move || match stored {
+            Stored::Exchange(path) => {
+                let mut response = Exchange::read(&path)?.response;
+                response.add_flag("replayed");
+                Ok(OnRequest::Respond(Box::new(response)))
+            }
+            Stored::Failure(path) => {
+                Ok(OnRequest::Fail(Box::new(FailureHead::read(&path)?.into_error(&path)?)))
+            }
+        };
+        let read: Result<OnRequest> = tokio::task::spawn_blocking(read).await?;
+        match read {
+            Ok(answer) => {
+                cx.stats().inc("replay/answered");
+                Ok(answer)
+            }
             Err(error) => {
                 log::error!("replay: {error}");
                 cx.stats().inc("replay/missing");
-                return Ok(OnRequest::Drop(
-                    DropReason::failed("damaged_recording").detail(error.to_string()),
-                ));
+                let reason = DropReason::failed("damaged_recording").detail(error.to_string());
+                Ok(OnRequest::Drop(reason))
             }
-        };
-        response.add_flag("replayed");
-        cx.stats().inc("replay/answered");
-        Ok(OnRequest::Respond(Box::new(response)))
+        }
     }
 }
 
@@ -278,5 +322,25 @@ impl DownloaderMiddleware for RecordReplay {
             recorder.record(exchange, cx).await?;
         }
         Ok(OnResponse::Continue)
+    }
+
+    async fn process_exception(
+        &self,
+        request: &Request,
+        error: &FetchError,
+        cx: &Context,
+    ) -> Result<OnException> {
+        // The error of another middleware happens in a replay by itself, and what a stop cancels is fetched when the crawl goes on.
+        let is_download = !matches!(error.kind(), FetchErrorKind::Middleware | FetchErrorKind::Cancelled);
+        if let What::Record(recorder) = &self.what
+            && is_download
+        {
+            let fingerprint = Exchange::fingerprint_of(request, &self.fingerprinter).0;
+            if let Some(number) = recorder.number(fingerprint, FailedDownload::SIZE, cx) {
+                let failed = FailedDownload::new(request, &self.fingerprinter, number, error);
+                recorder.record_failure(failed, cx).await?;
+            }
+        }
+        Ok(OnException::Pass)
     }
 }

@@ -41,6 +41,10 @@ impl Chain {
                     answer = Some(Ok(*response));
                     break;
                 }
+                Ok(OnRequest::Fail(error)) => {
+                    answer = Some(Err((*name, *error)));
+                    break;
+                }
                 Ok(OnRequest::Reschedule(again)) => return Exchanged::Reschedule(again),
                 Ok(OnRequest::Drop(reason)) => return Exchanged::Drop(request, name, reason),
                 Err(error) => {

@@ -38,7 +38,7 @@ impl Exchange for Core {
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
                         let kind =
-                            FetchErrorKind::of_reason(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
+                            FetchErrorKind::of_name(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
                         let error = FetchError::new(kind, format!("{component}: {detail}"));
                         return Err(match reason.status {
                             Some(status) => error.with_status(status),

@@ -61,7 +61,7 @@ impl Cache {
             },
             OnRequest::Respond(response) => *response,
             OnRequest::Drop(reason) => return format!("dropped {}", reason.reason),
-            OnRequest::Reschedule(_) => panic!("never"),
+            OnRequest::Reschedule(_) | OnRequest::Fail(_) => panic!("never"),
         };
         self.cache.process_response(&request, &mut response, &self.cx).await.unwrap();
         self.cache.storage.flush().unwrap();

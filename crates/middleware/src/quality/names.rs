@@ -66,6 +66,7 @@ const NAMES: &[&str] = &[
     "pages/delivered",
     "record/exchanges",
     "record/failed",
+    "record/failures",
     "record/left_out",
     "record/with_secrets",
     "recording/responses",

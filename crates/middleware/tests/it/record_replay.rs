@@ -102,6 +102,39 @@ async fn a_recording_that_is_not_there_or_damaged_is_told_before_the_crawl() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_download_that_failed_fails_in_a_replay_with_the_same_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = ScriptedDownloader::pages([("http://h/", "<a href=/down>x</a> <a href=/late>x</a>")])
+        .respond("http://h/down", Reply::error(FetchErrorKind::Tls))
+        .respond("http://h/late", Reply::error(FetchErrorKind::Reset))
+        .then(Reply::html("<p>at last</p>"))
+        .respond("http://h/robots.txt", Reply::error(FetchErrorKind::FirstByteTimeout))
+        .then(Reply::text("User-agent: *\nAllow: /"));
+    let (report, recorded) =
+        crawl(&web, &[dir("record_dir", folder.path()), ("host_max_failures", json!(0))]).await.unwrap();
+    assert_eq!(recorded, ["http://h/ x x", "http://h/late at last"]);
+    // The three attempts at /down, one at /late, one at robots.txt.
+    assert_eq!(report.stat("record/failures"), 5);
+    let exceptions = |report: &CrawlReport| {
+        ["tls", "connection_reset", "first_byte_timeout"]
+            .map(|kind| report.stat(&format!("retry/reason_count/{kind}")))
+    };
+    let dropped = |report: &CrawlReport| [report.stat("drops/failed"), report.stat("retry/max_reached")];
+    for delays in [json!([10.0]), json!([0.0, 0.0, 0.0])] {
+        let set = [
+            dir("replay_dir", folder.path()),
+            ("robots_retry_delays", delays),
+            ("host_max_failures", json!(0)),
+        ];
+        let (replay, replayed) = crawl(&no_network(), &set).await.unwrap();
+        assert_eq!(replayed, recorded);
+        assert_eq!((exceptions(&replay), dropped(&replay)), (exceptions(&report), dropped(&report)));
+        assert_eq!(exceptions(&replay)[..2], [2, 1], "each attempt fails with its own error");
+        assert_eq!(replay.stat("replay/missing"), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_recording_has_a_limit_and_what_it_cuts_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let set = [dir("record_dir", folder.path()), ("record_max_bytes", json!(2_500))];
@@ -111,7 +144,7 @@ async fn a_recording_has_a_limit_and_what_it_cuts_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorded_page_is_a_fixture_and_a_failed_download_is_not_recorded() {
+async fn a_recorded_page_is_a_fixture_and_a_failed_download_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let web = ScriptedDownloader::pages([("http://h/", "<a href=/lost>Mills</a>")])
         .otherwise(|_, _| Reply::error(FetchErrorKind::Tls));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::values::positive_seconds;
 
 /// Where settings come from. Later wins: profile, settings file, `HUNTSMAN_*` variables, flags, `--set`.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
     /// Profile: a named set of settings to start from [default: polite].
@@ -26,7 +26,7 @@ pub struct SettingsArgs {
 }
 
 /// How requests are sent.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
     /// Exception to the address guard, which refuses loopback and private addresses (repeatable; `HOST:*` for any
@@ -60,7 +60,7 @@ pub struct NetworkArgs {
 }
 
 /// Where exchanges of a crawl are kept as files, or come from.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Fixtures")]
 pub struct FixtureArgs {
     /// Stores every exchange in this folder: a readable file for request and response, and one for the body. Cookies, credentials and fields of
@@ -102,9 +102,13 @@ impl FixtureArgs {
 }
 
 /// The settings of a crawl that is replayed from a folder of exchanges: nothing is waited for that only a network could bring, and no name is
-/// resolved.
+/// resolved. A robots.txt that could not be fetched at first is asked for as often as in the recording, without the pauses.
 pub fn replay(folder: &str) -> Flags {
-    vec![("replay_dir", json!(folder)), ("robots_retry_delays", json!([])), ("slot_by", json!("host"))]
+    vec![
+        ("replay_dir", json!(folder)),
+        ("robots_retry_delays", json!([0.0, 0.0, 0.0])),
+        ("slot_by", json!("host")),
+    ]
 }
 
 impl NetworkArgs {
