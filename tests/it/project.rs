@@ -506,7 +506,8 @@ mod buckets {
         let mut server = Server::start();
         server.make_bucket("shop");
         server.kill();
-        let named = ["--out", "run", "-o", "s3://shop/a.jsonl"];
+        // With -O nothing is asked before the crawl.
+        let named = ["--out", "run", "-O", "s3://shop/a.jsonl"];
         let said = crawl(dir.path(), &site, &server.url(), &named);
         assert!(said.code != Some(0) && said.stderr.contains("uploads/shop/a.jsonl"), "{said:?}");
         let server = Server::start();
@@ -515,6 +516,24 @@ mod buckets {
         assert_eq!(said.code, Some(0), "{said:?}");
         let text = String::from_utf8(server.get("shop", "a.jsonl").unwrap()).unwrap();
         assert_eq!(titles(&text), ["Dams", "Mills"]);
+    }
+
+    #[test]
+    fn a_new_job_replaces_no_object_unasked() {
+        let (dir, site, server) = (tempfile::tempdir().unwrap(), books().start_blocking(), Server::start());
+        server.make_bucket("shop");
+        let crawl = |more: &[&str]| crawl(dir.path(), &site, &server.url(), more);
+        let lines = || server.get("shop", "a.jsonl").unwrap().iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(crawl(&["-O", "s3://shop/a.jsonl", "-a", "most=1"]).code, Some(0));
+        assert_eq!(lines(), 1);
+        // The job was refused, so that giving the same command again does not make the object its own.
+        for _ in 0..2 {
+            let said = crawl(&["--out", "run", "-o", "s3://shop/a.jsonl"]);
+            assert!(said.code != Some(0) && said.stderr.contains("the object exists"), "{said:?}");
+            assert_eq!(lines(), 1);
+        }
+        assert_eq!(crawl(&["--out", "other", "-O", "s3://shop/a.jsonl"]).code, Some(0));
+        assert_eq!(lines(), 2, "it is replaced when that is asked for");
     }
 }
 

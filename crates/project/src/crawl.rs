@@ -102,9 +102,13 @@ fn feeds(args: &OutputArgs, plan: Option<&Use>) -> Outcome<Vec<FeedFile>> {
     for (paths, start) in [(&args.items, FeedStart::Append), (&args.overwrite_items, FeedStart::Overwrite)] {
         for path in paths {
             let feed = FeedFile { path: path.clone(), start };
-            let start = if has_job && !feed.is_stdout() { FeedStart::OfJob } else { start };
+            let start = match start {
+                start if !has_job || feed.is_stdout() => start,
+                FeedStart::Overwrite => FeedStart::OfJobOverwrite,
+                _ => FeedStart::OfJob,
+            };
             // The items of the job would begin the file anew.
-            let is_lost = start == FeedStart::OfJob && feed.start == FeedStart::Append;
+            let is_lost = start == FeedStart::OfJob;
             if is_lost && !plan.is_some_and(Use::continues) && has_content(feed.local_file()) {
                 return Err(feed.fault(
                     "the file has items, and a new crawl with --out begins its files anew; overwrite it with -O, or name another one",

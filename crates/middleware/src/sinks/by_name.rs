@@ -22,8 +22,11 @@ pub enum FeedStart {
     Append,
     /// It is overwritten.
     Overwrite,
-    /// The crawl has a job: a new one overwrites it, and one that goes on continues it.
+    /// The crawl has a job: a new one overwrites a file, and one that goes on continues it. An object of a bucket that is there before the job
+    /// is an error when the crawl begins.
     OfJob,
+    /// As [`FeedStart::OfJob`], and a new job also replaces an object.
+    OfJobOverwrite,
 }
 
 /// A feed whose format follows from the name of its file.
@@ -70,7 +73,7 @@ macro_rules! each {
 type Opened<F> = (F, Option<Box<dyn Persist>>);
 
 impl<T: 'static> NamedFeed<T> {
-    /// Opens the feed of a file. With [`FeedStart::OfJob`] it has a position, which must be given to the builder by
+    /// Opens the feed of a file. With [`FeedStart::OfJob`] or [`FeedStart::OfJobOverwrite`] it has a position, which must be given to the builder by
     /// [`CrawlerBuilder::persist`](huntsman_crawler::CrawlerBuilder::persist).
     ///
     /// # Errors
@@ -84,7 +87,7 @@ impl<T: 'static> NamedFeed<T> {
         let (inner, position) = match ending(name) {
             "jsonl" => opened(path, start).map(|(feed, position)| (Inner::Lines(feed), position)),
             "csv" => opened(path, start).map(|(feed, position)| (Inner::Csv(feed), position)),
-            "json" | "xml" if start == FeedStart::OfJob => {
+            "json" | "xml" if matches!(start, FeedStart::OfJob | FeedStart::OfJobOverwrite) => {
                 let what = format!(
                     "a crawl that can be continued writes {}; one with --store memory writes others, too",
                     resumable()
@@ -164,8 +167,9 @@ fn resumable() -> &'static str {
 
 fn opened<T: 'static, F: Format>(path: &Path, start: FeedStart) -> Result<Opened<Feed<T, F>>> {
     Ok(match start {
-        FeedStart::OfJob => {
+        FeedStart::OfJob | FeedStart::OfJobOverwrite => {
             let (feed, position) = Feed::of_job(path)?;
+            let feed = if start == FeedStart::OfJobOverwrite { feed.replace_object() } else { feed };
             (feed, Some(Box::new(position)))
         }
         FeedStart::Overwrite => (Feed::overwrite(path)?, None),
@@ -178,7 +182,7 @@ fn opened<T: 'static, F: Format>(path: &Path, start: FeedStart) -> Result<Opened
 #[cfg(feature = "sqlite")]
 fn table<T: 'static>(path: &Path, start: FeedStart) -> Result<Opened<Sqlite<T>>> {
     Ok(match start {
-        FeedStart::OfJob => {
+        FeedStart::OfJob | FeedStart::OfJobOverwrite => {
             let (feed, position) = Sqlite::of_job(path)?;
             (feed, Some(Box::new(position)))
         }

@@ -102,6 +102,8 @@ pub struct Feed<T, F> {
     ready: Option<Opened>,
     /// The position in a file that belongs to a job; `None` for other files.
     position: Option<FilePosition>,
+    /// Whether a new job replaces an object that exists.
+    replaces_object: bool,
     state: State,
     items: PhantomData<fn(T)>,
 }
@@ -180,8 +182,8 @@ impl<T, F: Format> Feed<T, F> {
 
     /// Opens an uncompressed file that belongs to a job: a new job overwrites it, and a resumed job cuts off items that
     /// were written after its last commit, so that no item is lost or duplicated. A journal, and a file that is uploaded, are
-    /// kept, because the job may go on with them; what is made of them is made anew each time that the crawl ends. The
-    /// position must be given to the builder:
+    /// kept, because the job may go on with them; what is made of them is made anew each time that the crawl ends. An object of a bucket
+    /// that is there before the job is not replaced, unless [`Feed::replace_object`] allows it. The position must be given to the builder:
     ///
     /// ```no_run
     /// # use huntsman_crawler::{CrawlerBuilder, Result, Spider};
@@ -214,9 +216,20 @@ impl<T, F: Format> Feed<T, F> {
         }
         let place = Place::of(template.to_owned(), F::IS_JOURNALED)?;
         place.make_folder().map_err(|cause| explain("creating", template, cause))?;
+        let is_object = place.object.is_some();
         let position = FilePosition::new(place.written)?;
+        if is_object {
+            position.unsettle();
+        }
         feed.position = Some(position.clone());
         Ok((feed, position))
+    }
+
+    /// Lets a new job replace an object that is in the bucket already. Without it, such a crawl ends with an error when it begins. Other feeds
+    /// say the same by [`Feed::overwrite`].
+    pub fn replace_object(mut self) -> Self {
+        self.replaces_object = true;
+        self
     }
 
     /// A feed that creates a file, or overwrites an existing one.
@@ -262,6 +275,7 @@ impl<T, F: Format> Feed<T, F> {
             store_empty: true,
             ready: None,
             position: None,
+            replaces_object: false,
             state: State::default(),
             items: PhantomData,
         }
@@ -396,7 +410,11 @@ impl<T, F: Format> Feed<T, F> {
             (None, None) => None,
             (None, Some(name)) => {
                 let mut place = self.next_place(&name, now).await?;
-                let may_be_taken = self.mode != Mode::Overwrite && self.position.is_none();
+                let may_be_taken = match &self.position {
+                    // What a job has uploaded itself, it replaces whenever it ends.
+                    Some(position) => !position.is_resumed() && !self.replaces_object,
+                    None => self.mode != Mode::Overwrite,
+                };
                 // An object that is there is never replaced unasked. Further numbers follow the first one that is free.
                 while self.state.files == 0 && may_be_taken && is_taken(&place).await? {
                     if !name.is_numbered() {
@@ -408,6 +426,9 @@ impl<T, F: Format> Feed<T, F> {
                     }
                     self.state.batch += 1;
                     place = self.next_place(&name, now).await?;
+                }
+                if let Some(position) = &self.position {
+                    position.settle();
                 }
                 #[cfg(feature = "s3")]
                 if place.object.is_some() && super::s3::is_marked(&place.file) {

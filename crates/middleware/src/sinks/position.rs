@@ -28,6 +28,10 @@ struct Inner {
     written: AtomicU64,
     /// Set after a failed write: the bytes before the position may belong to pages that are not acknowledged.
     broken: AtomicBool,
+    /// Whether the job goes on with the file. A new one does not.
+    resumed: AtomicBool,
+    /// Set until the feed knows that it may write. Nothing is saved before, or else a job that was refused would count as one that goes on.
+    unsettled: AtomicBool,
 }
 
 /// Number of bytes before the position that are hashed: one page of the disk, the unit that a power cut leaves empty.
@@ -61,8 +65,29 @@ impl FilePosition {
         let path = path.into();
         let file = files::open_append(&path)
             .map_err(|cause| explain("opening", &path.display().to_string(), cause))?;
-        let (file, written, broken) = (Mutex::new(file), AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { path, file, written, broken })))
+        Ok(Self(Arc::new(Inner {
+            path,
+            file: Mutex::new(file),
+            written: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            resumed: AtomicBool::new(false),
+            unsettled: AtomicBool::new(false),
+        })))
+    }
+
+    /// Whether the job has saved a position before. It is known when the crawl begins.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.0.resumed.load(Ordering::Acquire)
+    }
+
+    /// Saves nothing until [`settle`](Self::settle) is called.
+    pub(super) fn unsettle(&self) {
+        self.0.unsettled.store(true, Ordering::Release);
+    }
+
+    /// The feed may write its file.
+    pub(super) fn settle(&self) {
+        self.0.unsettled.store(false, Ordering::Release);
     }
 
     /// Sets the offset. All bytes before it were flushed to the system and will not change.
@@ -129,12 +154,16 @@ impl Persist for FilePosition {
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        self.0.resumed.store(state.is_some(), Ordering::Release);
         self.cut(state)
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
         if self.0.broken.load(Ordering::Acquire) {
             return Err(Error::msg(format!("{} could not be written", self.name_of_file())));
+        }
+        if self.0.unsettled.load(Ordering::Acquire) {
+            return Ok(None);
         }
         let written = self.0.written.load(Ordering::Acquire);
         let tail = self.tail(written).map_err(|cause| explain("reading", &self.name_of_file(), cause))?;
