@@ -13,6 +13,8 @@ use huntsman_testkit::command::{Said, command, run, said};
 use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
 use serde_json::Value;
 
+mod several;
+
 /// The program, which is built together with the tests, in this working directory.
 fn bookshop(directory: &Path) -> Command {
     let tests = std::env::current_exe().expect("the tests have a path");

@@ -95,6 +95,11 @@ impl Arguments {
         self.known.borrow_mut().extend(names.into_iter().map(Into::into));
     }
 
+    /// The names that were asked for.
+    pub(crate) fn asked_for(&self) -> Vec<String> {
+        self.known.borrow().iter().cloned().collect()
+    }
+
     /// Whether the spider needs an argument that was not given.
     pub(crate) fn lacks_one(&self) -> bool {
         self.lacks.get()

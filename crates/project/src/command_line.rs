@@ -29,7 +29,7 @@ pub(crate) enum Command {
     /// Lists the spiders.
     List,
 
-    /// Runs a spider.
+    /// Runs a spider, or several at once.
     Crawl(Box<CrawlArgs>),
 
     /// Looks at a crawl that runs with --control, and steers it.
@@ -61,11 +61,12 @@ pub(crate) enum Command {
 }
 
 /// Flags of `crawl`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CrawlArgs {
-    /// The spider; `list` lists all. It may be left out if there is only one.
+    /// The spider; `list` lists all. It may be left out if there is only one. Several run at once and are as polite to a host as one; each has
+    /// its own report, and the exit code is that of the worst.
     #[arg(value_name = "SPIDER")]
-    pub(crate) spider: Option<String>,
+    pub(crate) spiders: Vec<String>,
 
     /// Argument of the spider (repeatable).
     #[arg(short = 'a', long = "argument", value_name = "NAME=VALUE")]
@@ -88,7 +89,7 @@ pub(crate) struct CrawlArgs {
 }
 
 /// What a crawl writes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// File to which items are added: .jsonl, .csv, .json or .xml, also with .gz or .zst after it, .parquet or .sqlite, or such an
@@ -103,7 +104,7 @@ pub(crate) struct OutputArgs {
     pub(crate) overwrite_items: Vec<PathBuf>,
 
     /// Directory for the state of the crawl, with which the same command goes on after a stop or a crash, and for drops.jsonl and
-    /// report.json. Without it a crawl that was stopped is lost.
+    /// report.json. Without it a crawl that was stopped is lost. Of several spiders, each has a folder of its name in it.
     #[arg(long, visible_alias = "job", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
@@ -137,7 +138,7 @@ pub(crate) struct OutputArgs {
 }
 
 /// What a crawl tells while it runs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Log")]
 pub(crate) struct LogArgs {
     /// off, error, warn, info, debug or trace, or levels per component such as info,huntsman_crawler=debug (setting log_level).

@@ -1,36 +1,144 @@
-//! The command `crawl`: runs a spider with its settings, its files, its job, and what a command has beside it.
+//! The command `crawl`: runs spiders with their settings, their files, their jobs, and what a command has beside them.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Backend, Timestamp};
-use huntsman_middleware::sinks::FeedStart;
-use huntsman_output::{self as output, EarlierRun, Plan, Run, State, Use};
+use futures_util::future::join_all;
+use huntsman_crawler::logging::LogCount;
+use huntsman_crawler::{Backend, Crawler, Pace, Timestamp};
+use huntsman_middleware::sinks::{DropLog, FeedStart};
+use huntsman_output::{self as output, EarlierRun, OutputDir, Plan, Run, State, Use};
 use huntsman_serve::MetricsServer;
 use url::Url;
 
 use crate::arguments::Arguments;
 use crate::command::attended::{Attendance, Ended, Ready};
+use crate::command::control::ControlServer;
 use crate::command::directory::finished;
 use crate::command::exit::{Exit, Failure, Outcome};
 use crate::command::progress::Screen;
 use crate::command::reachable::advice;
 use crate::command::render::{Style, escape, say};
+use crate::command::signals::Interrupted;
 use crate::command::{Config, control, log_settings, logging, metrics};
 use crate::command_line::{CrawlArgs, OutputArgs};
 use crate::feeds::FeedFile;
-use crate::project::Project;
+use crate::project::{Chosen, Project};
 use crate::typed::Wiring;
 
 pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
+    let names = names(project, &args)?;
+    let is_crowd = names.len() > 1;
+    let mut planned = Vec::new();
+    for name in names {
+        let args = if is_crowd { args.of_one(name)? } else { args.clone() };
+        planned.extend(plan_of(project, name, args)?);
+    }
+    if planned.is_empty() {
+        return Ok(Exit::Done);
+    }
+    check_arguments(&planned)?;
+    let mut ready = Vec::new();
+    for planned in planned {
+        ready.push(planned.with_control().await?);
+    }
+    let server = match args.output.metrics {
+        Some(address) => Some(metrics::bind(address, args.output.metrics_public).await?),
+        None => None,
+    };
+    let screen = match is_crowd {
+        true => Screen::plain(),
+        false => screen(&args, &ready[0].0),
+    };
+    // The log is that of the process: the first spider's settings are those of all.
+    let log = logging::start(&ready[0].0.config.settings, &screen)?;
+    if let Some(address) = server.as_ref().map(MetricsServer::address) {
+        screen.line(&format!("metrics at http://{address}/metrics\n"));
+    }
+    let mut beside =
+        Beside { screen, log, server, pace: Pace::default(), interrupted: Interrupted::default() };
+    let built = ready.into_iter().map(|(planned, control)| planned.build(control, &mut beside));
+    let begun = begin(built.collect())?;
+    let ended = begun.into_iter().map(|begun| async move {
+        let Begun { name, attendance, ready, output } = begun;
+        (name, attendance.run(ready, async |_| Ok(())).await, output)
+    });
+    let mut worst = Exit::Done;
+    let mut failed = None;
+    for (name, ended, output) in join_all(ended).await {
+        if is_crowd {
+            say(&format!("spider {}:", escape(&name)));
+        }
+        match tell(ended, &output) {
+            Ok(exit) => worst = worst.or_worse(exit),
+            Err(failure) => failed = failed.or(Some(failure)),
+        }
+    }
+    failed.map_or(Ok(worst), Err)
+}
+
+/// The spiders that are named, or the only one.
+fn names<'p>(project: &'p Project, args: &CrawlArgs) -> Outcome<Vec<&'p str>> {
+    let mut names = Vec::new();
+    for name in &args.spiders {
+        let name = project.find(Some(name))?;
+        if names.contains(&name) {
+            return Err(Failure::usage(format!("the spider {} is named twice", escape(name))));
+        }
+        names.push(name);
+    }
+    if names.is_empty() {
+        names.push(project.find(None)?);
+    }
+    Ok(names)
+}
+
+/// A crawl whose settings and files are known.
+struct Planned<'p> {
+    chosen: Chosen<'p>,
+    arguments: Arguments,
+    config: Config,
+    plan: Option<Use>,
+    feeds: Vec<FeedFile>,
+    args: CrawlArgs,
+}
+
+/// What the crawls of one command have in common.
+struct Beside {
+    screen: Screen,
+    log: LogCount,
+    server: Option<MetricsServer>,
+    pace: Pace,
+    interrupted: Interrupted,
+}
+
+/// A crawl that was built, or could not be.
+struct Built {
+    name: String,
+    attendance: Attendance,
+    crawl: Outcome<(Crawler, Option<DropLog>)>,
+    directory: Option<OutputDir>,
+    output: OutputArgs,
+}
+
+/// A crawl that is ready to run.
+struct Begun {
+    name: String,
+    attendance: Attendance,
+    ready: Ready,
+    output: OutputArgs,
+}
+
+/// The crawl of a spider; `None` if its directory holds it finished, which is said.
+fn plan_of<'p>(project: &'p Project, name: &'p str, args: CrawlArgs) -> Outcome<Option<Planned<'p>>> {
     let arguments = Arguments::of_flags(&args.arguments)?;
-    let name = project.find(args.spider.as_deref())?;
     let plan = match &args.output.out {
         None => None,
         Some(path) => match plan(path, name, &args.output)? {
             Plan::Finished(status) => {
                 say(&finished(path, &status));
-                return Ok(Exit::Done);
+                return Ok(None);
             }
             Plan::Use(plan) => Some(plan),
         },
@@ -39,44 +147,143 @@ pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
     // Not before: a spider may open its files when it is made, and that of a finished crawl must not.
     let chosen = project.choose(Some(name), &arguments)?;
     arguments.known(feeds.iter().flat_map(FeedFile::parameters));
-    arguments.check()?;
     let config =
         project.checked(Config::load(chosen.sources(&args.settings), Vec::new(), args.settings())?)?;
-    let server = match args.output.metrics {
-        Some(address) => Some(metrics::bind(address, args.output.metrics_public).await?),
-        None => None,
-    };
-    let control = control::bind(&config.settings, plan.is_some()).await?;
+    Ok(Some(Planned { chosen, arguments, config, plan, feeds, args }))
+}
+
+/// Fails if an argument was given that no spider asks for.
+fn check_arguments(planned: &[Planned<'_>]) -> Outcome<()> {
+    let Some((first, others)) = planned.split_first() else { return Ok(()) };
+    for other in others {
+        first.arguments.known(other.arguments.asked_for());
+    }
+    Ok(first.arguments.check()?)
+}
+
+/// Where messages and progress are shown.
+fn screen(args: &CrawlArgs, planned: &Planned<'_>) -> Screen {
     // Items on the terminal and a progress line would overwrite each other.
-    let shares_terminal = feeds.iter().any(FeedFile::is_stdout) || (feeds.is_empty() && plan.is_none());
+    let shares_terminal =
+        planned.feeds.iter().any(FeedFile::is_stdout) || (planned.feeds.is_empty() && planned.plan.is_none());
     let is_plain = args.log.no_progress || (shares_terminal && io::stdout().is_terminal());
-    let screen = match (is_plain, args.log.tui) {
+    match (is_plain, args.log.tui) {
         (true, _) => Screen::plain(),
         (false, true) => Screen::with_dashboard(),
         (false, false) => Screen::with_progress(),
-    };
-    let log = logging::start(&config.settings, &screen)?;
-    log_settings(&config);
-    let directory = match plan {
-        Some(plan) => Some(plan.create(&start_of(chosen.name), Timestamp::wall().to_rfc3339())?),
-        None => None,
-    };
-    if let Some(address) = server.as_ref().map(MetricsServer::address) {
-        screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
-    let attendance = Attendance::new(screen, log, server).with_control(control);
-    let built = chosen.crawl.build(Wiring {
-        spider: chosen.name,
-        layers: config.layers,
-        settings: &config.settings,
-        arguments: &arguments,
-        feeds,
-        directory: directory.as_ref(),
-        attendance: &attendance,
-    });
-    let ready = Ready::begin(built, directory)?;
-    let ended = attendance.run(ready, async |_| Ok(())).await;
-    tell(ended, &args.output)
+}
+
+impl<'p> Planned<'p> {
+    async fn with_control(self) -> Outcome<(Planned<'p>, Option<ControlServer>)> {
+        let control = control::bind(&self.config.settings, self.plan.is_some()).await?;
+        Ok((self, control))
+    }
+
+    /// Builds the crawl. Nothing that an earlier crawl has left is changed yet.
+    fn build(self, control: Option<ControlServer>, beside: &mut Beside) -> Outcome<Built> {
+        let Self { chosen, arguments, config, plan, feeds, args } = self;
+        log_settings(&config);
+        let directory = match plan {
+            Some(plan) => Some(plan.create(&start_of(chosen.name), Timestamp::wall().to_rfc3339())?),
+            None => None,
+        };
+        let attendance = Attendance::new(beside.screen.clone(), beside.log.clone(), beside.server.take())
+            .with_control(control)
+            .with_interrupted(beside.interrupted.clone());
+        let name = chosen.name.to_owned();
+        let crawl = chosen.crawl.build(Wiring {
+            spider: &name,
+            layers: config.layers,
+            settings: &config.settings,
+            arguments: &arguments,
+            feeds,
+            directory: directory.as_ref(),
+            attendance: &attendance,
+            pace: beside.pace.clone(),
+        });
+        Ok(Built { name, attendance, crawl, directory, output: args.output })
+    }
+}
+
+/// Begins the directories of all crawls, or, if one of them could not be built, of none.
+fn begin(built: Vec<Outcome<Built>>) -> Outcome<Vec<Begun>> {
+    let mut failed = None;
+    let mut whole = Vec::new();
+    for built in built {
+        match built {
+            Ok(Built { crawl: Err(failure), directory, .. }) => {
+                directory.into_iter().for_each(OutputDir::discard);
+                failed = failed.or(Some(failure));
+            }
+            Ok(built) => whole.push(built),
+            Err(failure) => failed = failed.or(Some(failure)),
+        }
+    }
+    if let Some(failure) = failed {
+        whole.into_iter().filter_map(|built| built.directory).for_each(OutputDir::discard);
+        return Err(failure);
+    }
+    let begin = |built: Built| {
+        let ready = Ready::begin(built.crawl, built.directory)?;
+        Ok(Begun { name: built.name, attendance: built.attendance, ready, output: built.output })
+    };
+    whole.into_iter().map(begin).collect()
+}
+
+impl CrawlArgs {
+    /// The flags of one spider among several: its files have its name.
+    fn of_one(&self, spider: &str) -> Outcome<Self> {
+        let mut args = self.clone();
+        if args.output.metrics.is_some() || args.log.tui {
+            let flag = if args.log.tui { "--tui" } else { "--metrics" };
+            return Err(Failure::usage(format!(
+                "{flag} is for one spider: crawl several of them with --out DIR --control, and look at each by `control DIR/SPIDER`"
+            )));
+        }
+        if let Some(out) = &mut args.output.out {
+            out.push(spider);
+        }
+        for (flag, paths) in [("-o", &mut args.output.items), ("-O", &mut args.output.overwrite_items)] {
+            for path in paths.iter_mut().filter(|path| path.as_os_str() != "-") {
+                *path = named(flag, path, spider)?;
+            }
+        }
+        if let Some(path) = &mut args.output.report {
+            *path = named("--report", path, spider)?;
+        }
+        let fixtures = [("--record", &mut args.fixtures.record), ("--replay", &mut args.fixtures.replay)];
+        for (flag, folder) in fixtures {
+            if let Some(folder) = folder {
+                *folder = named(flag, Path::new(folder.as_str()), spider)?.to_string_lossy().into_owned();
+            }
+        }
+        Ok(args)
+    }
+}
+
+/// The parameter that stands for the name of the spider.
+const NAME: &str = "%(name)s";
+
+/// The file of a spider: several of them cannot write the same one.
+fn named(flag: &str, path: &Path, spider: &str) -> Outcome<PathBuf> {
+    let shown = path.to_string_lossy();
+    if !shown.contains(NAME) {
+        return Err(Failure::usage(format!(
+            "{flag} {}: several spiders cannot share it; put {NAME} into the name, which stands for the spider",
+            escape(&shown)
+        )));
+    }
+    Ok(of_spider(&shown, spider).into_owned().into())
+}
+
+/// A name with that of the spider in it.
+fn of_spider<'n>(name: &'n str, spider: &str) -> Cow<'n, str> {
+    let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
+    match name.contains(NAME) {
+        true => Cow::Owned(name.replace(NAME, &spider.chars().map(kept).collect::<String>())),
+        false => Cow::Borrowed(name),
+    }
 }
 
 /// Writes the report, prints the summary, and returns the exit code.
@@ -94,7 +301,6 @@ fn tell(mut ended: Ended, args: &OutputArgs) -> Outcome {
     }
     Ok(ended.exit(args.fail_on_limit, advice))
 }
-
 /// The files of the items.
 fn feeds(args: &OutputArgs, plan: Option<&Use>) -> Outcome<Vec<FeedFile>> {
     let has_job = args.out.is_some() && args.store.as_deref() != Some(Backend::Memory.name());

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use huntsman_crawler::{
-    Context, CrawlClient, Crawler, CrawlerBuilder, Layers, OnDemand, Output, Page, Result, Settings,
+    Context, CrawlClient, Crawler, CrawlerBuilder, Layers, OnDemand, Output, Pace, Page, Result, Settings,
     SettingsTable, Spider,
 };
 use huntsman_middleware::sinks::{DropLog, FeedStart};
@@ -59,6 +59,8 @@ pub(crate) struct Wiring<'a> {
     pub(crate) feeds: Vec<FeedFile>,
     pub(crate) directory: Option<&'a OutputDir>,
     pub(crate) attendance: &'a Attendance,
+    /// The politeness that it shares with other crawls of the process.
+    pub(crate) pace: Pace,
 }
 
 pub(crate) struct Typed<S: Spider>(CrawlerBuilder<S>);
@@ -91,8 +93,8 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
     }
 
     fn build(self: Box<Self>, wiring: Wiring<'_>) -> Outcome<(Crawler, Option<DropLog>)> {
-        let Wiring { spider, layers, settings, arguments, mut feeds, directory, attendance } = wiring;
-        let mut builder = attendance.observe(with_arguments(self.0, layers, arguments));
+        let Wiring { spider, layers, settings, arguments, mut feeds, directory, attendance, pace } = wiring;
+        let mut builder = attendance.observe(with_arguments(self.0, layers, arguments)).pace(pace);
         // A spider with pipelines of its own has put its items somewhere already.
         let needs_feed = feeds.is_empty() && !builder.has_pipelines();
         // A program without the built-in components has none of their settings.

@@ -35,6 +35,7 @@ pub struct Attendance {
     control: Option<ControlServer>,
     errors: RecentErrors,
     hosts: ActiveHosts,
+    interrupted: Interrupted,
 }
 
 /// A crawl that is ready to run, with the directory that it writes.
@@ -83,7 +84,14 @@ impl Attendance {
             control: None,
             errors: RecentErrors::default(),
             hosts: ActiveHosts::default(),
+            interrupted: Interrupted::default(),
         }
+    }
+
+    /// Shares with other crawls of the process whether a signal stopped them, so that it is said once.
+    pub fn with_interrupted(mut self, interrupted: Interrupted) -> Self {
+        self.interrupted = interrupted;
+        self
     }
 
     /// Serves the control of the crawl while it runs, if there is one ([`control::bind`](super::control::bind)).
@@ -113,7 +121,7 @@ impl Attendance {
         let handle = crawler.handle();
         let learnt = crawler.component::<AvoidDup>();
         let recording = crawler.component::<Recording>();
-        let interrupted = Interrupted::default();
+        let interrupted = self.interrupted.clone();
         // All these tasks end when the set is dropped.
         let mut tasks = self.tasks(&handle, &interrupted);
         if let Some(control) = self.control.take() {

@@ -23,6 +23,21 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// The worse of two exit codes, for a command that does several things: interrupted, wrong usage, failed, a rule of quality, a limit, done.
+    pub fn or_worse(self, other: Self) -> Self {
+        let badness = |exit: Self| match exit {
+            Self::Done => 0,
+            Self::Limit => 1,
+            Self::Quality => 2,
+            Self::Crawl => 3,
+            Self::Usage => 4,
+            Self::Interrupted => 5,
+        };
+        if badness(other) > badness(self) { other } else { self }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

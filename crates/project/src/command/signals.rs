@@ -35,10 +35,12 @@ pub async fn watch(
 ) {
     let told = |stopping| match stopping {
         StopMode::Graceful => {
-            interrupted.0.store(true, Ordering::Relaxed);
-            screen.line(&format!(
-                "stopping: requests in flight may end within {drain_seconds:.0} s; once more to stop at once\n"
-            ));
+            // Another crawl of the process may have said so.
+            if !interrupted.0.swap(true, Ordering::Relaxed) {
+                screen.line(&format!(
+                    "stopping: requests in flight may end within {drain_seconds:.0} s; once more to stop at once\n"
+                ));
+            }
         }
         StopMode::Immediate => screen.line("stopping at once\n"),
     };
