@@ -15,7 +15,7 @@ mod failure;
 mod secrets;
 
 pub use exchange::{EXCHANGE_ENDING, Exchange, exchanges_in};
-pub use expected::{Expectation, ExpectedRequest};
+pub use expected::{Contract, Count, Expectation, ExpectedRequest};
 
 pub(crate) use exchange::Head;
 pub(crate) use failure::{FailedDownload, FailureHead, failures_in};
@@ -164,6 +164,7 @@ impl<I: Serialize> Given<I> {
             items: items.map_err(|error| Error::from(error).context("an item has no form in JSON"))?,
             requests: self.requests.iter().map(ExpectedRequest::of).collect(),
             error: self.error.as_ref().map(ToString::to_string),
+            contract: None,
         })
     }
 }

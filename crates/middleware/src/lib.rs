@@ -116,7 +116,9 @@ pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources, CrawlSources};
 pub use declared::{DeclaredItem, DeclaredSpider};
 pub use defaults::Defaults;
-pub use fixture::{EXCHANGE_ENDING, Exchange, Expectation, ExpectedRequest, Fixture, Given, exchanges_in};
+pub use fixture::{
+    Contract, Count, EXCHANGE_ENDING, Exchange, Expectation, ExpectedRequest, Fixture, Given, exchanges_in,
+};
 pub use item_checks::{
     Fault, Faults, ItemCheckSettings, ItemChecks, OnInvalid, Schema, Validate, Validation,
 };
