@@ -243,17 +243,17 @@ impl Audit {
     }
 }
 
+/// Gives a crawl its downloader.
+type Install = Box<dyn FnOnce(AuditCrawl) -> AuditCrawl + Send>;
+type AuditCrawl = CrawlerBuilder<Sitemaps<AuditSpider>>;
+
 /// An audit that is being set up; [`audit`](crate::audit) makes one.
 pub struct AuditBuilder {
     urls: Vec<String>,
     own: Vec<Box<dyn Rule>>,
     settings: Vec<(String, Value)>,
     options: Box<dyn FnOnce(AuditOptions) -> AuditOptions + Send>,
-    downloader: Option<
-        Box<
-            dyn FnOnce(CrawlerBuilder<Sitemaps<AuditSpider>>) -> CrawlerBuilder<Sitemaps<AuditSpider>> + Send,
-        >,
-    >,
+    downloader: Option<Install>,
 }
 
 impl std::fmt::Debug for AuditBuilder {

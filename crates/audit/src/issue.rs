@@ -103,7 +103,7 @@ impl Choices {
         let mut ignored = Vec::new();
         for rule in &limits.audit_ignore {
             known(&rule.code, "audit_ignore")?;
-            let url = rule.url.as_deref().map(|url| UrlPattern::parse(url)).transpose()?;
+            let url = rule.url.as_deref().map(UrlPattern::parse).transpose()?;
             let reason = rule.reason.clone().unwrap_or_else(|| "a setting ignores it".to_owned());
             ignored.push(Ignored { code: rule.code.clone(), url, reason });
         }

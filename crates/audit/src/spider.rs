@@ -187,17 +187,13 @@ impl AuditSpider {
             return;
         }
         match record.kind {
-            Kind::Page if is_own && !self.reach.follow && !record.is_start => {}
+            Kind::Page | Kind::External if is_own && !self.reach.follow && !record.is_start => {}
             Kind::Page if record.is_start => {
                 // Where a start URL leads is the site that is meant.
                 let request = Request::get(target).with_meta(meta::IS_START_REQUEST, true);
                 out.request(request.with_meta(meta::ALLOW_OFFSITE, true));
             }
-            Kind::Page | Kind::External if is_own => {
-                if self.reach.follow {
-                    out.request(Request::get(target));
-                }
-            }
+            Kind::Page | Kind::External if is_own => out.request(Request::get(target)),
             Kind::Resource if is_own => {
                 let next = Request::get(target).method(request.method.clone());
                 out.request(next.with_meta(KIND, Kind::Resource.name().to_owned()));
