@@ -80,6 +80,10 @@ pub(crate) fn project(args: &NewArgs) -> Outcome {
         let text = text.replace(PROJECT_NAME, name).replace(HUNTSMAN, &huntsman);
         write_new(&folder.join(path), &text)?;
     }
+    // The versions with which the checkout is tested; cargo takes those that the project needs. A checkout need not have the file.
+    if let Some(lock) = args.path.as_ref().and_then(|path| fs::read_to_string(path.join("Cargo.lock")).ok()) {
+        write_new(&folder.join("Cargo.lock"), &lock)?;
+    }
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{name}/ is a project with one spider. Next:")?;
     writeln!(stdout, "  cd {name}")?;

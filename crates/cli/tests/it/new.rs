@@ -54,6 +54,7 @@ fn a_project_may_depend_on_a_folder() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let manifest: toml::Table = toml::from_str(&read(&dir.path().join("shop"), "Cargo.toml")).unwrap();
     assert_eq!(manifest["dependencies"]["huntsman"]["path"].as_str(), root.to_str());
+    assert!(dir.path().join("shop/Cargo.lock").exists(), "the versions of the checkout are kept");
     let refused = said(dir.path(), &["new", "other", "--path", "nowhere"]);
     assert!(refused.code == Some(2) && !dir.path().join("other").exists(), "{refused:?}");
 }
