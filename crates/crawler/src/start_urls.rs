@@ -58,7 +58,10 @@ impl StartUrls {
         let given = urls.iter().map(|text| parse_web_url(text)).collect::<Result<Vec<Url>>>()?;
         let requests = given.clone().into_iter().map(|url| Ok(Request::get(url)));
         let Some((first, listed)) = listed else {
-            let first = given.first().cloned().ok_or_else(|| Error::usage("give a URL or --seeds FILE"))?;
+            let first = given
+                .first()
+                .cloned()
+                .ok_or_else(|| Error::usage("no start URL: give <URL> or --seeds FILE"))?;
             return Ok(Self { first, given, start: Start::new(requests), is_complete: true });
         };
         let first = given.first().cloned().unwrap_or(first);
