@@ -142,7 +142,7 @@ impl Daemon {
         let serving = tokio::spawn(server.serve(routes(api), page, ends));
         owner.run(asked, stop).await;
         let _ = served.send(true);
-        // The last answers are small; whoever waits longer for one is not waited for.
+        // The last answers are small; a client that is slower than that gets none.
         let _ = tokio::time::timeout(LAST_STEP, serving).await;
     }
 }
