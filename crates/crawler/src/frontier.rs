@@ -166,6 +166,12 @@ pub trait Frontier: Send + Sync + 'static {
         async { Ok(true) }
     }
 
+    /// Moves queued requests out of memory because the process needs it, and returns how many were moved. A frontier that has no other
+    /// place for them moves none.
+    fn spill(&self) -> impl Future<Output = Result<u64>> + Send {
+        async { Ok(0) }
+    }
+
     /// Makes everything settled so far durable.
     fn sync(&self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
@@ -190,6 +196,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn queued_of<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<u64>>;
     fn peek<'a>(&'a self, host: &'a HostKey, most: usize) -> BoxFuture<'a, Result<Vec<Request>>>;
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>>;
+    fn spill(&self) -> BoxFuture<'_, Result<u64>>;
     fn sync(&self) -> BoxFuture<'_, Result<()>>;
     fn is_durable(&self) -> bool;
 }
@@ -233,6 +240,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>> {
         Box::pin(Frontier::claim(self, host))
+    }
+
+    fn spill(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(Frontier::spill(self))
     }
 
     fn sync(&self) -> BoxFuture<'_, Result<()>> {

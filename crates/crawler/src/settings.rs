@@ -201,7 +201,8 @@ settings! {
         logstats_interval: f64 = 60.0;
         /// Resident memory in megabytes above which a warning is logged; 0 is no limit.
         memusage_warning_mb: u64 = 0;
-        /// Resident memory in megabytes above which the crawl is closed; 0 is no limit.
+        /// Resident memory in megabytes above which the crawl is closed; 0 is no limit. At 90 % of it the queue goes to disk, if the crawl
+        /// has a job.
         memusage_limit_mb: u64 = 0;
         /// Seconds between two checks of the memory.
         memusage_check_interval: f64 = 60.0;

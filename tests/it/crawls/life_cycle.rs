@@ -262,6 +262,27 @@ async fn too_much_memory_closes_the_crawl() {
     assert!(report.stat("memusage/max") > 1 << 20);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_queue_goes_to_disk_when_memory_is_near_its_limit() {
+    let pages: String = (0..3_000).map(|n| format!("<a href=/{n}>{n}</a>")).collect();
+    let web = ScriptedDownloader::new().otherwise(move |request, _| match request.url.path() {
+        "/" => Reply::html(pages.clone()),
+        _ => Reply::html("x").after(Duration::from_secs(1)),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let job = Job::open(&folder.path().join("job"), Backend::default()).unwrap();
+    // So much that what the crawl itself takes changes little.
+    let ballast = vec![1_u8; 300 << 20];
+    let Some(resident) = huntsman::output::process::resident() else { return };
+    let limit = (resident >> 20) * 100 / 91;
+    let crawl = quick(links(["http://a.test/"]), &web).job(job).set("memusage_limit_mb", limit);
+    let crawl = crawl.set("memusage_check_interval", 0.5).set("closespider_pagecount", 5);
+    let report = crawl.run().await.unwrap();
+    assert_eq!(report.finish_reason, "closespider_pagecount", "below the limit the crawl goes on");
+    assert!(report.stat("memusage/spilled") > 1_000, "{}", report.stat("memusage/spilled"));
+    drop(ballast);
+}
+
 /// Takes five seconds for each item, and logs when it is done.
 struct Slow(Log);
 

@@ -147,7 +147,11 @@ impl Crawler {
         let exchange: Arc<dyn Exchange> = core.clone();
         cx.connect(Arc::downgrade(&exchange))?;
         drop(exchange);
-        let watch = tasks::watched(&cx, "the watch over memory and statistics", watch::run(cx.clone()));
+        let watch = tasks::watched(
+            &cx,
+            "the watch over memory and statistics",
+            watch::run(cx.clone(), Arc::clone(&core)),
+        );
         let committing = commits.as_ref().map(|commits| {
             tasks::watched(&cx, "saving the state of the crawl", Arc::clone(commits).run(cx.clone()))
         });

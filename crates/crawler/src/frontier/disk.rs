@@ -131,6 +131,8 @@ const SMALL_JOURNAL: usize = 8 << 20;
 /// Greatest number of requests in a segment, and of requests loaded from disk at once.
 const SEGMENT: usize = 256;
 const LOAD: usize = 64;
+/// Number of requests that may stay in memory when the process needs it.
+const SPILLED: usize = 1_024;
 /// Number of due requests of a host that stay in memory, if there is room.
 const KEEP: usize = 64;
 
@@ -679,6 +681,18 @@ impl Frontier for DiskFrontier {
 
     async fn longest_queues(&self, most: usize) -> Result<Vec<(HostKey, u64)>> {
         Ok(self.0.working()?.queue.longest(most))
+    }
+
+    async fn spill(&self) -> Result<u64> {
+        let moved = {
+            let mut state = self.0.working()?;
+            let before = state.queue.in_memory();
+            state.spill(self.0.limits.requests.min(SPILLED));
+            before.saturating_sub(state.queue.in_memory()) as u64
+        };
+        // What was moved is in memory, packed, until it is committed.
+        self.commit_if_due().await?;
+        Ok(moved)
     }
 
     async fn queued_of(&self, host: &HostKey) -> Result<u64> {

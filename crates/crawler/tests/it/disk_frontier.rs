@@ -104,6 +104,16 @@ async fn drained(frontier: &DiskFrontier) -> Work {
 }
 
 #[tokio::test]
+async fn requests_that_leave_memory_are_all_found_again() {
+    let frontier = in_memory(DiskLimits::default())(Order::default());
+    frontier.push((0..3_000).map(request).collect()).await.unwrap();
+    let moved = frontier.spill().await.unwrap();
+    assert!((2_000..3_000).contains(&moved), "{moved}");
+    assert_eq!((frontier.spill().await.unwrap(), frontier.len()), (0, 3_000));
+    assert_eq!(drained(&frontier).await.values().map(BTreeSet::len).sum::<usize>(), 3_000);
+}
+
+#[tokio::test]
 async fn a_crash_at_any_commit_leaves_exactly_what_was_committed() {
     let seed: u64 = rand::random();
     println!("seed {seed}");

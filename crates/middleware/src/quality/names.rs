@@ -52,6 +52,7 @@ const NAMES: &[&str] = &[
     "items/written",
     "items_per_minute",
     "memusage/max",
+    "memusage/spilled",
     "meta_copies",
     "middleware_errors",
     "near_dup/empty",
