@@ -138,7 +138,8 @@ impl SettingsTable {
 
     fn named(&self, name: &str) -> Result<&'static SettingInfo> {
         self.get(name).ok_or_else(|| {
-            let hint = nearest(name, self.iter().map(|info| info.name));
+            let known = || self.iter().map(|info| info.name);
+            let hint = nearest(name, known()).or_else(|| with_words(name, known()));
             let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
             Error::usage(format!("unknown setting {name}{hint}"))
         })
@@ -155,6 +156,15 @@ impl SettingsTable {
         }
         Ok(all)
     }
+}
+
+/// The shortest known name that has all words of this one: `download_delay_jitter` for `jitter`.
+fn with_words<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    // Shorter words are in too many names to say what is meant.
+    let is_telling = words.iter().any(|word| word.len() >= 4);
+    let has_all = |other: &&str| is_telling && words.iter().all(|word| other.contains(word));
+    known.filter(has_all).min_by_key(|other| (other.len(), *other))
 }
 
 /// The known name that is nearest to a mistyped one by edit distance; `None` if none is near.
@@ -175,4 +185,19 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     };
     let limit = (name.chars().count() / 3).max(2);
     known.map(|other| (distance(other), other)).filter(|(d, _)| *d <= limit).min().map(|(_, other)| other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_name_is_enough_to_suggest_it() {
+        let known = ["download_delay", "download_delay_jitter", "httpcache_dir", "robotstxt_obey"];
+        let of = |name| with_words(name, known.into_iter());
+        assert_eq!(of("jitter"), Some("download_delay_jitter"));
+        assert_eq!(of("delay"), Some("download_delay"));
+        assert_eq!(of("cache_dir"), Some("httpcache_dir"));
+        assert_eq!((of("dir"), of("delay_cache"), of("_")), (None, None, None));
+    }
 }
