@@ -159,8 +159,8 @@ pub use pace::Pace;
 #[doc(hidden)]
 pub use page::item_private as __item;
 pub use page::{
-    BinaryBody, Element, Form, FoundLink, FoundValue, IGNORED_EXTENSIONS, Item, ItemValue, Json, JsonNode,
-    JsonSelection, LinkExtractor, Page, PageNode, PagePart, RequestListener, Selection,
+    BinaryBody, Element, Form, FoundLink, FoundValue, IGNORED_EXTENSIONS, Item, ItemLoader, ItemValue, Json,
+    JsonNode, JsonSelection, LinkExtractor, Page, PageNode, PagePart, Processor, RequestListener, Selection,
 };
 pub use pipeline::{ConcurrentPipeline, OnItem, Pipeline};
 pub use plugin::Plugin;

@@ -37,7 +37,7 @@ mod xpath;
 
 pub use element::{Element, Selection};
 pub use form::Form;
-pub use item::{FoundValue, Item, ItemValue, PagePart, private as item_private};
+pub use item::{FoundValue, Item, ItemLoader, ItemValue, PagePart, Processor, private as item_private};
 pub use json::{Json, JsonNode, JsonSelection};
 pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 pub use xpath::PageNode;

@@ -5,6 +5,7 @@
 
 mod field;
 mod found;
+mod loader;
 mod part;
 
 use super::element::{self, Element};
@@ -12,6 +13,7 @@ use super::{Page, PageNode};
 use crate::error::{Error, Result};
 
 pub use found::{FoundValue, ItemValue};
+pub use loader::{ItemLoader, Processor};
 pub use part::PagePart;
 
 use part::{Budget, Place};

@@ -5,8 +5,8 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use huntsman_crawler::{
-    CrawlerBuilder, FoundValue, Item, ItemValue, LossKind, Output, Page, PagePart, Request, Response, Result,
-    spider_fn,
+    CrawlerBuilder, FoundValue, Item, ItemValue, LossKind, Output, Page, PagePart, Processor, Request,
+    Response, Result, spider_fn,
 };
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::{Value, json};
@@ -592,4 +592,81 @@ fn items_of_json_that_contain_themselves_cannot_hang_or_fill_the_process() {
     }
     let told = json_page(&value).item::<Nested>().unwrap_err().to_string();
     assert!(told.contains("visits of nodes") || told.contains("steps that are allowed"), "{told}");
+}
+
+#[test]
+fn a_loader_reads_fields_that_are_named_at_run_time() {
+    let page = html(BOOK);
+    let number = Processor::compose([
+        Processor::regex(r"[0-9.]+").unwrap(),
+        Processor::map_text(|text| Ok(text.parse::<f64>()?.into())),
+    ]);
+    let mut loader = page.loader().default_output(Processor::take_first()).input("price", number.clone());
+    loader = loader
+        .input("stock", number)
+        .output("crumbs", Processor::join(" > "))
+        .output("images", Processor::identity());
+    for (field, css) in [
+        ("title", "h1"),
+        ("price", ".price"),
+        ("stock", ".stock"),
+        ("crumbs", ".crumbs li"),
+        ("images", "img::attr(src)"),
+    ] {
+        loader.add_css(field, css).unwrap();
+    }
+    loader
+        .add_xpath("pages", "//dt[. = 'Pages']/following-sibling::dd[1]")
+        .unwrap()
+        .add_css("none", ".subtitle")
+        .unwrap();
+    loader.add_value("images", json!(["cover.png", null])).unwrap();
+    assert_eq!(loader.values("images"), ["../m/1.png", "/m/2.png", "cover.png"]);
+    let item = Value::from(loader.load().unwrap());
+    let expected = json!({
+        "title": "The Book", "price": 10.99, "stock": 7.0, "crumbs": "Home > Old books",
+        "images": ["../m/1.png", "/m/2.png", "cover.png"], "pages": "321"
+    });
+    assert_eq!(item, expected, "texts are as those of derived items, and what is null is left out");
+}
+
+#[test]
+fn a_loader_reads_elements_json_and_types() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Offer {
+        seller: String,
+        ids: Vec<u32>,
+    }
+    let page = html("<div data-o='{\"ids\": [1, 2]}'><b>Ann</b></div><div><b>Bob</b></div>");
+    let div = page.select("div").unwrap()[0];
+    let mut loader = div.loader().output("seller", Processor::take_first());
+    loader = loader.input("ids", Processor::select_json("$.ids[*]").unwrap());
+    loader.add_css("seller", "b").unwrap().add_css("ids", "::attr(data-o)").unwrap();
+    assert_eq!(loader.load_as::<Offer>().unwrap(), Offer { seller: "Ann".to_owned(), ids: vec![1, 2] });
+
+    let url = Url::parse("http://h.test/api").unwrap();
+    let mut response = Response::html(url.clone(), r#"{"things": [{"id": 1}, {"id": null}]}"#.to_owned());
+    response.headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    let page = Page::new(Request::get(url), response);
+    let mut loader = page.loader();
+    loader.add_json("ids", "$.things[*].id").unwrap();
+    assert_eq!(Value::from(loader.load().unwrap()), json!({ "ids": [1] }));
+}
+
+#[test]
+fn an_error_of_a_loader_names_page_field_and_value() {
+    let page = html("<p>ten</p>");
+    let price = Processor::map_text(|text| Ok(text.parse::<f64>()?.into()));
+    let mut loader = page.loader().input("price", price);
+    let error = loader.add_css("price", "p").unwrap_err().to_string();
+    for part in ["http://h.test/a/b", "price", "\"ten\" cannot be converted"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(loader.add_css("price", "p[").unwrap_err().to_string().contains("price"));
+    assert!(loader.values("price").is_empty() && Processor::select_json("$[").is_err());
+    let mut limited = html(&"<p>x</p>".repeat(2_000));
+    limited = Page::new(limited.request().clone(), limited.response().clone());
+    let mut loader = limited.loader();
+    let path = "//p[count(//p[count(//p) > 0]) > 0]";
+    assert!(loader.add_xpath("x", path).unwrap_err().to_string().contains("item of"), "reading is bounded");
 }

@@ -293,12 +293,12 @@ impl<T, E: std::fmt::Display> Converted<T> for Result<T, E> {
 }
 
 /// Whether an expression has groups besides the whole match.
-fn has_groups(regex: &Regex) -> bool {
+pub(super) fn has_groups(regex: &Regex) -> bool {
     regex.captures_len() > 1
 }
 
 /// The first group that took part in a match.
-fn first_group<'t>(groups: &Captures<'t>) -> Option<Match<'t>> {
+pub(super) fn first_group<'t>(groups: &Captures<'t>) -> Option<Match<'t>> {
     groups.iter().skip(1).flatten().next()
 }
 

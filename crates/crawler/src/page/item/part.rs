@@ -40,6 +40,17 @@ pub(super) enum Place<'a> {
     Json(&'a Page, &'a Value),
 }
 
+impl<'a> Place<'a> {
+    /// The page that has the place.
+    pub(super) fn page(self) -> &'a Page {
+        match self {
+            Place::Page(page) | Place::Json(page, _) => page,
+            Place::Element(element) => element.page(),
+            Place::Node(node) => node.page(),
+        }
+    }
+}
+
 /// What is left of the limits of a call.
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -98,11 +109,7 @@ impl<'a> PagePart<'a> {
 
     /// The page.
     pub fn page(&self) -> &'a Page {
-        match self.place {
-            Place::Page(page) | Place::Json(page, _) => page,
-            Place::Element(element) => element.page(),
-            Place::Node(node) => node.page(),
-        }
+        self.place.page()
     }
 
     /// The part as an element: of the whole page its root.
