@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::cron::Cron;
 use crate::error::Error;
-use crate::order::Order;
+use crate::order::{Order, check_settings};
 
 /// Limits of a daemon. All have defaults, and a key of the same name in the configuration.
 #[derive(Clone, Debug)]
@@ -313,6 +313,7 @@ impl ProjectTable {
             _ => return Err(format!("project {name:?}: give it either `program` or `files`")),
         };
         let folder = self.folder.map_or_else(|| folder.to_owned(), |own| folder.join(own));
+        check_settings(&self.settings).map_err(|error| format!("project {name:?}: {error}"))?;
         Ok((name, Project { runs, folder, settings: self.settings }))
     }
 }
@@ -368,6 +369,7 @@ mod tests {
             ("maxproc = 1", "maxproc"),
             ("time_zone = 'Mars/Base'", "Mars/Base"),
             ("[[project]]\nname = '../x'\nprogram = 'x'", "use letters"),
+            ("[[project]]\nname = 'x'\nprogram = 'x'\nsettings = { 'a=b' = 1 }", "a=b"),
             ("[[project]]\nname = 'x'", "either `program` or `files`"),
             (
                 "[[project]]\nname = 'x'\nprogram = 'a'\n[[project]]\nname = 'x'\nprogram = 'b'",

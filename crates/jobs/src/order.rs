@@ -38,37 +38,39 @@ impl Order {
                 "arguments and settings have {bytes} bytes; at most {MAX_BYTES} are accepted"
             ));
         }
-        for (kind, entries) in [("argument", entries(&self.args)), ("setting", entries(&self.settings))] {
-            for (name, value) in entries {
-                let is_name = !name.trim().is_empty() && !name.contains(|c: char| c == '=' || c.is_control());
-                if !is_name {
-                    return Err(format!("{kind} {name:?}: this is no name"));
-                }
-                match text(value) {
-                    None => return Err(format!("{kind} {name}: use a text, a number, or true or false")),
-                    Some(text) if text.contains('\0') => {
-                        return Err(format!(
-                            "{kind} {name}: the value has a character that no program accepts"
-                        ));
-                    }
-                    Some(_) => {}
-                }
+        for (name, value) in &self.args {
+            if value.is_array() || value.is_object() || value.is_null() {
+                return Err(format!("argument {name}: use a text, a number, or true or false"));
             }
+            check_flag("argument", name, value)?;
         }
-        Ok(())
+        check_settings(&self.settings)
     }
 }
 
-fn entries<'a>(all: impl IntoIterator<Item = (&'a String, &'a Value)>) -> Vec<(&'a String, &'a Value)> {
-    all.into_iter().collect()
+/// Whether settings can be passed on; the error says which one cannot.
+pub(crate) fn check_settings(settings: &Map<String, Value>) -> Result<(), String> {
+    settings.iter().try_for_each(|(name, value)| match value {
+        Value::Null => Err(format!("setting {name}: null is no value")),
+        value => check_flag("setting", name, value),
+    })
 }
 
-/// A value as text for a command line.
-fn text(value: &Value) -> Option<String> {
+fn check_flag(kind: &str, name: &str, value: &Value) -> Result<(), String> {
+    if name.trim().is_empty() || name.contains(|c: char| c == '=' || c.is_control()) {
+        return Err(format!("{kind} {name:?}: this is no name"));
+    }
+    if text(value).contains('\0') {
+        return Err(format!("{kind} {name}: the value has a character that no program accepts"));
+    }
+    Ok(())
+}
+
+/// A value as text for a command line; lists and tables, which only settings have, as JSON.
+fn text(value: &Value) -> String {
     match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
     }
 }
 
@@ -77,7 +79,7 @@ pub(crate) fn flags<'a>(
     flag: &str,
     all: impl IntoIterator<Item = (&'a String, &'a Value)>,
 ) -> impl Iterator<Item = String> {
-    all.into_iter().map(move |(name, value)| format!("{flag}{name}={}", text(value).unwrap_or_default()))
+    all.into_iter().map(move |(name, value)| format!("{flag}{name}={}", text(value)))
 }
 
 #[cfg(test)]
@@ -95,9 +97,12 @@ mod tests {
 
     #[test]
     fn values_become_single_words_of_a_command_line() {
-        let order = order(&json!({ "args": { "a": "--out=/x", "b": 3, "c": true } })).unwrap();
-        let words: Vec<String> = flags("--argument=", &order.args).collect();
+        let with_args = order(&json!({ "args": { "a": "--out=/x", "b": 3, "c": true } })).unwrap();
+        let words: Vec<String> = flags("--argument=", &with_args.args).collect();
         assert_eq!(words, ["--argument=a=--out=/x", "--argument=b=3", "--argument=c=true"]);
+        let with_settings = order(&json!({ "settings": { "a": ["x:1", "y:2"], "t": { "b": 1 } } })).unwrap();
+        let words: Vec<String> = flags("--set=", &with_settings.settings).collect();
+        assert_eq!(words, ["--set=a=[\"x:1\",\"y:2\"]", "--set=t={\"b\":1}"]);
     }
 
     #[test]
@@ -107,6 +112,7 @@ mod tests {
             (json!({ "args": { "a=b": 1 } }), "no name"),
             (json!({ "settings": { " ": 1 } }), "no name"),
             (json!({ "args": { "a": [1] } }), "use a text"),
+            (json!({ "settings": { "a": null } }), "null is no value"),
             (json!({ "args": { "a": "x\0y" } }), "no program accepts"),
             (json!({ "args": { "a": "x".repeat(9_000) } }), "at most 8192"),
             (json!({ "args": many }), "at most 100"),
