@@ -69,8 +69,8 @@ pub(crate) const COMMANDS: [Info; 22] = [
         "lists the settings, or says where the value of one comes from",
     ),
     info(Command::View, "view", "", "opens a private copy of the page in a browser"),
-    info(Command::Parse, "parse", "", "what the callback of the spider gives for the page"),
-    info(Command::Save, "save fixture", "NAME", "saves the page as a fixture for tests"),
+    info(Command::Parse, "parse", "[CALLBACK]", "what the callback of the spider gives for the page"),
+    info(Command::Save, "save fixture", "NAME [CALLBACK]", "saves the page as a fixture for tests"),
     info(Command::Derive, "derive", "[NAME]", "prints a struct for what was tried, with derive(Item)"),
     info(Command::Forget, "forget", "[NAME]", "leaves out what was tried, or one field of it"),
     info(Command::Limit, "limit", "NUMBER", "number of values and links that are shown"),
@@ -119,7 +119,7 @@ impl Command {
             let name = argument.strip_prefix("fixture").filter(|rest| rest.starts_with(char::is_whitespace));
             return match name.map(str::trim).filter(|name| !name.is_empty()) {
                 Some(name) => Ok((Self::Save, name)),
-                None => Err(Complaint::usage("name the fixture: save fixture NAME")),
+                None => Err(Complaint::usage("name the fixture: save fixture NAME [CALLBACK]")),
             };
         }
         let Some(info) = COMMANDS.iter().find(|info| info.name == word) else {

@@ -172,7 +172,7 @@ impl Shell {
             Command::Text => self.page().map(|page| Reply::Text(page.text().to_owned())),
             Command::View => self.view(),
             Command::Settings => self.settings(argument),
-            Command::Parse => self.parse(),
+            Command::Parse => self.parse(argument),
             Command::Save => self.save(argument).await,
             Command::Derive => self.derive(argument),
             Command::Forget => self.forget(argument),
@@ -389,8 +389,8 @@ impl Shell {
         }))
     }
 
-    fn parse(&self) -> Result<Reply, Complaint> {
-        let page = self.page()?;
+    fn parse(&self, callback: &str) -> Result<Reply, Complaint> {
+        let page = &self.page_for(callback)?;
         let Some(call) = &self.surroundings.spider else {
             return Err(Complaint::usage("there is no spider here: start the shell of a project"));
         };
@@ -407,7 +407,18 @@ impl Shell {
         Ok(Reply::Text(lines.join("\n")))
     }
 
-    async fn save(&self, name: &str) -> Result<Reply, Complaint> {
+    /// The page as this callback gets it; with an empty name that of its request.
+    fn page_for(&self, callback: &str) -> Result<Page, Complaint> {
+        let page = self.page()?;
+        let mut request = page.request().clone();
+        if !callback.is_empty() {
+            request = request.callback(callback);
+        }
+        Ok(Page::new(request, page.response().clone()))
+    }
+
+    async fn save(&self, argument: &str) -> Result<Reply, Complaint> {
+        let (name, callback) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
         let is_name = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
         if !is_name || name.starts_with('.') {
             return Err(Complaint::usage(format!(
@@ -415,7 +426,7 @@ impl Shell {
                 escape(name)
             )));
         }
-        let page = self.page()?;
+        let page = &self.page_for(callback.trim())?;
         let settings = self.surroundings.client.handle().context().settings();
         let saved = || -> Result<Vec<String>> {
             let fingerprinter = Fingerprinter::from_settings(settings)?;

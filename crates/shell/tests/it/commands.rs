@@ -176,7 +176,10 @@ async fn a_page_is_saved_as_a_fixture_with_what_its_spider_gives() {
     let names = vec!["depth_limit".to_owned()];
     let tell = |name: Option<&str>| Ok(format!("{} = 3", name.unwrap_or("all")));
     let with_spider = surroundings().fixtures(&fixtures).settings(names, tell).spider(|page| {
-        let items = vec![json!(page.title())];
+        let items = match page.callback() {
+            "parse" => vec![json!(page.title())],
+            label => vec![json!(label), json!(1)],
+        };
         Ok(Expectation { items, ..Expectation::default() })
     });
     let mut shell = Shell::new(with_spider);
@@ -188,6 +191,11 @@ async fn a_page_is_saved_as_a_fixture_with_what_its_spider_gives() {
     assert_eq!(Fixture::file(&path).unwrap().page().json_path("$.items").unwrap().nodes().len(), 1);
     assert!(Expectation::read(&Expectation::path_of(&path)).unwrap().is_some());
     assert_eq!(text(&mut shell, "parse").await, "1 items\n  null\n0 requests");
+    assert_eq!(text(&mut shell, "parse book").await, "2 items\n  \"book\"\n  1\n0 requests");
+    let told = text(&mut shell, "save fixture book book").await;
+    assert!(told.contains("2 items and 0 requests are expected"), "{told}");
+    let saved = Fixture::file(&fixtures.join("book.fixture.json")).unwrap();
+    assert_eq!(saved.page().callback(), "book", "checks call the same callback");
     assert_eq!(text(&mut shell, "settings depth_limit").await, "depth_limit = 3");
     assert_eq!(shell.completions("settings d").1, ["depth_limit"]);
 
