@@ -29,19 +29,23 @@ pub(crate) struct Declared {
 
 /// Where the items go: into this file, or into that of the directory.
 #[derive(Debug)]
-pub(crate) struct Items(Option<PathBuf>);
+pub(crate) struct Items {
+    file: Option<PathBuf>,
+    /// Whether a file that exists is overwritten.
+    overwrites: bool,
+}
 
 /// The spider file among the arguments, if there is one; it is checked as a whole.
 ///
 /// # Errors
 /// Something in the file is wrong, or flags do not go together with it.
-pub(crate) fn of(site: &SiteArgs, items: Option<PathBuf>) -> Outcome<Option<Declared>> {
-    let given = items.as_ref().map(|path| escape(&path.to_string_lossy()).into_owned()).unwrap_or_default();
+pub(crate) fn of(site: &SiteArgs, items: Items) -> Outcome<Option<Declared>> {
+    let given = items.shown();
     let is_file = |text: &&String| text.ends_with(".toml") && !text.contains("://");
     let Some(path) = site.urls.iter().find(is_file) else {
-        return match items {
+        return match items.file {
             Some(_) => Err(Failure::usage(format!(
-                "--items {given}: only a spider file has items; records of pages are in pages.jsonl of --out"
+                "{given}: only a spider file has items; records of pages are in pages.jsonl of --out"
             ))),
             None => Ok(None),
         };
@@ -52,10 +56,10 @@ pub(crate) fn of(site: &SiteArgs, items: Option<PathBuf>) -> Outcome<Option<Decl
             escape(path)
         )));
     }
-    if items.is_some() && site.output.out.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::usage(format!("--items {given}: with --out - items go to stdout")));
+    if items.file.is_some() && site.output.out.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::usage(format!("{given}: with --out - items go to stdout")));
     }
-    Ok(Some(Declared { spider: DeclaredSpider::load(path)?, items: Items(items) }))
+    Ok(Some(Declared { spider: DeclaredSpider::load(path)?, items }))
 }
 
 impl Declared {
@@ -84,6 +88,18 @@ impl Declared {
 }
 
 impl Items {
+    /// The file of `--items`, or that of `--overwrite-items`.
+    pub(crate) fn of(items: Option<PathBuf>, overwritten: Option<PathBuf>) -> Self {
+        Self { overwrites: overwritten.is_some(), file: overwritten.or(items) }
+    }
+
+    /// The flag that names the file, for messages.
+    fn shown(&self) -> String {
+        let flag = if self.overwrites { "--overwrite-items" } else { "--items" };
+        let file = self.file.as_deref().unwrap_or(Path::new(ITEMS)).to_string_lossy();
+        format!("{flag} {}", escape(&file))
+    }
+
     /// Adds the feed of items to a crawl into a directory.
     ///
     /// # Errors
@@ -97,10 +113,16 @@ impl Items {
         S: Spider<Item = PageRecord>,
     {
         let has_job = directory.store() != Backend::Memory;
-        let path = self.0.unwrap_or_else(|| directory.file(ITEMS));
-        let start = if has_job { FeedStart::OfJob } else { FeedStart::Create };
+        let shown = self.shown();
+        let start = match (has_job, self.overwrites) {
+            (true, true) => FeedStart::OfJobOverwrite,
+            (true, false) => FeedStart::OfJob,
+            (false, true) => FeedStart::Overwrite,
+            (false, false) => FeedStart::Create,
+        };
+        let path = self.file.unwrap_or_else(|| directory.file(ITEMS));
         let (feed, position) = NamedFeed::open(&path, start).map_err(|error| match error.is_usage() {
-            true => Failure::usage(format!("--items {}", escape(&error.to_string()))),
+            true => Failure::usage(format!("{shown}: {}", escape(&error.to_string()))),
             false => error.into(),
         })?;
         let builder = builder.pipeline(ItemsFeed(feed));

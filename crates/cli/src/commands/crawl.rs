@@ -18,7 +18,7 @@ use crate::command::control;
 use crate::command::log_settings;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
-use crate::declared::{self, Declared};
+use crate::declared::{self, Declared, Items};
 use crate::directory::finished;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, CompletedCrawl, Job, Sink};
@@ -44,8 +44,8 @@ pub(super) struct CrawlExtras {
 }
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let CrawlArgs { site, copyvio, index, items, html } = args;
-    let declared = declared::of(&site, items)?;
+    let CrawlArgs { site, copyvio, index, items, overwrite_items, html } = args;
+    let declared = declared::of(&site, Items::of(items, overwrite_items))?;
     if html && site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: --html writes a file; name a directory"));
     }

@@ -141,6 +141,9 @@ fn items_go_to_the_file_or_the_output_that_is_named() {
     let json: Value =
         serde_json::from_slice(&std::fs::read(dir.path().join("quotes.json")).unwrap()).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2);
+    let again = limited(&["--store", "memory", "-o", "quotes.json"]);
+    assert!(again.code == Some(1) && again.stderr.contains("overwrite it"), "{again:?}");
+    assert_eq!(limited(&["--store", "memory", "-O", "quotes.json"]).code, Some(0));
     let refused = limited(&["--store", "redb", "-o", "quotes.xml"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("--store memory"), "{}", refused.stderr);

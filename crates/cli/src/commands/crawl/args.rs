@@ -36,6 +36,10 @@ pub(crate) struct CrawlArgs {
     #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) items: Option<PathBuf>,
 
+    /// The same, but a file or an object of a bucket that exists is overwritten.
+    #[arg(short = 'O', long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "items")]
+    pub(crate) overwrite_items: Option<PathBuf>,
+
     /// Also writes report.html, a report for people, into the output directory.
     #[arg(long)]
     pub(crate) html: bool,
