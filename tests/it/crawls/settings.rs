@@ -69,6 +69,24 @@ impl Spider for Own {
     }
 }
 
+#[test]
+fn values_of_a_plugin_yield_to_the_settings_file() {
+    struct Slow;
+    impl huntsman::Plugin for Slow {
+        fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+            builder.set("download_delay", 9.0).set("depth_limit", 9)
+        }
+    }
+    let spider = spider_fn(["http://a.test/"], |_: &Page, _: &mut Output<()>| Ok(()));
+    let crawl = CrawlerBuilder::new(spider).set("retry_times", 1).plugin(Defaults).plugin(Slow);
+    let mut layers = crawl.given_layers().clone();
+    layers.set(Layer::Project, "download_delay", 2.0);
+    let origin = |name: &str| layers.explain(name, crawl.settings_table()).pop().unwrap();
+    assert_eq!(origin("download_delay"), (Layer::Project, json!(2.0)));
+    assert_eq!(origin("depth_limit"), (Layer::AddOn, json!(9)));
+    assert_eq!(origin("retry_times"), (Layer::Spider, json!(1)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_spider_brings_its_own_settings_and_the_command_line_wins() {
     for (flag, at_least, below) in [(None, 3.0, 5.0), (Some(7.0), 7.0, 11.0)] {

@@ -266,9 +266,15 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Installs a plugin, which adds several parts at once.
-    pub fn plugin(self, plugin: impl Plugin) -> Self {
-        plugin.install(self)
+    /// Installs a plugin, which adds several parts at once. Values of settings that it sets are those of an add-on ([`Layer::AddOn`]): the
+    /// settings file, the spider and all that comes after them take precedence.
+    pub fn plugin(mut self, plugin: impl Plugin) -> Self {
+        let own = std::mem::take(&mut self.layers);
+        let mut builder = plugin.install(self);
+        builder.layers.relabel(Layer::Spider, Layer::AddOn);
+        let added = std::mem::replace(&mut builder.layers, own);
+        builder.layers.extend(added);
+        builder
     }
 
     /// Uses this downloader instead of the HTTP client.

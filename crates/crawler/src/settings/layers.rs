@@ -69,6 +69,11 @@ impl Layers {
         self.values.iter_mut().filter(|(layer, ..)| *layer == from).for_each(|(layer, ..)| *layer = to);
     }
 
+    /// Adds the values of others, but not their profile.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.values.extend(others.values);
+    }
+
     /// Sets one value in a layer.
     pub fn set(&mut self, layer: Layer, name: &str, value: impl Into<Value>) {
         self.values.push((layer, name.to_ascii_lowercase(), value.into()));
