@@ -29,6 +29,12 @@ pub enum OnItem<I> {
 /// pipeline needs no lock. While a pipeline waits in [`process_item`](Self::process_item), no other item passes it: one that
 /// waits for a network or a database is a [`ConcurrentPipeline`].
 pub trait Pipeline<I: Send + 'static>: Send + 'static {
+    /// Whether items get a place here: a file, a database. A project writes a file of its own only if no pipeline says so. A pipeline that
+    /// checks, changes or drops items returns false.
+    fn keeps_items(&self) -> bool {
+        true
+    }
+
     /// Called before the crawl starts. An error ends the run; pipelines that were already opened are closed.
     fn open(&mut self, cx: &Context) -> impl Future<Output = Result<()>> + Send {
         let _ = cx;
@@ -79,6 +85,12 @@ pub trait Pipeline<I: Send + 'static>: Send + 'static {
 /// which is counted (`item_error_count`) and logged. The page of an item is settled only after the item has passed
 /// all pipelines, so after a crash an item that was under way is processed again.
 pub trait ConcurrentPipeline<I: Send + 'static>: Send + Sync + 'static {
+    /// Whether items get a place here: a file, a database. A project writes a file of its own only if no pipeline says so. A pipeline that
+    /// checks, changes or drops items returns false.
+    fn keeps_items(&self) -> bool {
+        true
+    }
+
     /// Called before the crawl starts. An error ends the run; pipelines that were already opened are closed.
     fn open(&mut self, cx: &Context) -> impl Future<Output = Result<()>> + Send {
         let _ = cx;

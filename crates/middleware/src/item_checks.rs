@@ -148,6 +148,10 @@ pub struct Validation {
 }
 
 impl<I: Validate + Send + 'static> Pipeline<I> for Validation {
+    fn keeps_items(&self) -> bool {
+        false
+    }
+
     async fn open(&mut self, cx: &Context) -> Result<()> {
         self.verdicts = Verdicts::new(&cx.settings().of_or_default());
         Ok(())
@@ -257,6 +261,10 @@ impl ItemChecks {
 }
 
 impl<I: Serialize + Send + 'static> Pipeline<I> for ItemChecks {
+    fn keeps_items(&self) -> bool {
+        false
+    }
+
     async fn open(&mut self, cx: &Context) -> Result<()> {
         self.prepare(cx)
     }

@@ -299,6 +299,10 @@ impl Media {
 }
 
 impl<I: MediaItem + Send + 'static> ConcurrentPipeline<I> for Media {
+    fn keeps_items(&self) -> bool {
+        false
+    }
+
     async fn open(&mut self, cx: &Context) -> Result<()> {
         self.prepare(cx).await
     }

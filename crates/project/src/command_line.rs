@@ -95,7 +95,7 @@ pub(crate) struct OutputArgs {
     /// File to which items are added: .jsonl, .csv, .json or .xml, also with .gz or .zst after it, .parquet or .sqlite, or such an
     /// object of a bucket, s3://BUCKET/KEY; `-` is stdout (repeatable). Names
     /// may have parameters: `items-%(name)s-%(time)s.jsonl` [default: items.jsonl in --out, or stdout; none if the spider has
-    /// pipelines of its own].
+    /// a pipeline of its own that keeps items].
     #[arg(short = 'o', long = "items", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) items: Vec<PathBuf>,
 

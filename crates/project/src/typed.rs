@@ -95,8 +95,8 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
     fn build(self: Box<Self>, wiring: Wiring<'_>) -> Outcome<(Crawler, Option<DropLog>)> {
         let Wiring { spider, layers, settings, arguments, mut feeds, directory, attendance, pace } = wiring;
         let mut builder = attendance.observe(with_arguments(self.0, layers, arguments)).pace(pace);
-        // A spider with pipelines of its own has put its items somewhere already.
-        let needs_feed = feeds.is_empty() && !builder.has_pipelines();
+        // A spider with a pipeline of its own that keeps items has put them somewhere already.
+        let needs_feed = feeds.is_empty() && !builder.keeps_items();
         // A program without the built-in components has none of their settings.
         let has_settings = builder.settings_table().has::<ItemCheckSettings>();
         if has_settings

@@ -44,6 +44,8 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) pipelines: Vec<Stage<S::Item>>,
     /// The types of the pipelines.
     pub(crate) pipeline_types: Vec<TypeId>,
+    /// Whether one of the pipelines keeps items.
+    pub(crate) keeps_items: bool,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
@@ -68,6 +70,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             table: SettingsTable::default(),
             pipelines: Vec::new(),
             pipeline_types: Vec::new(),
+            keeps_items: false,
             observers: Vec::new(),
             pace: None,
             job: None,
@@ -139,6 +142,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             table: self.table,
             pipelines: Vec::new(),
             pipeline_types: Vec::new(),
+            keeps_items: false,
             observers: self.observers,
             pace: self.pace,
             job: self.job,
@@ -153,7 +157,9 @@ impl<S: Spider> CrawlerBuilder<S> {
     /// Like [`map_spider`](Self::map_spider), for a spider with the same items: the pipelines stay.
     pub fn wrap_spider<T: Spider<Item = S::Item>>(mut self, make: impl FnOnce(S) -> T) -> CrawlerBuilder<T> {
         let pipelines = std::mem::take(&mut self.pipelines);
-        CrawlerBuilder { pipelines, ..self.map_spider(make) }
+        let pipeline_types = std::mem::take(&mut self.pipeline_types);
+        let keeps_items = self.keeps_items;
+        CrawlerBuilder { pipelines, pipeline_types, keeps_items, ..self.map_spider(make) }
     }
 
     /// The spider.
@@ -161,9 +167,9 @@ impl<S: Spider> CrawlerBuilder<S> {
         &self.spider
     }
 
-    /// Whether a pipeline was added.
-    pub fn has_pipelines(&self) -> bool {
-        !self.pipelines.is_empty()
+    /// Whether a pipeline was added that [keeps items](Pipeline::keeps_items).
+    pub fn keeps_items(&self) -> bool {
+        self.keeps_items
     }
 
     /// Whether a pipeline of this type was added.
@@ -243,6 +249,7 @@ impl<S: Spider> CrawlerBuilder<S> {
     /// Adds a pipeline; pipelines run in the order in which they were added.
     pub fn pipeline<P: Pipeline<S::Item>>(mut self, pipeline: P) -> Self {
         self.pipeline_types.push(TypeId::of::<P>());
+        self.keeps_items |= pipeline.keeps_items();
         self.pipelines.push(Stage::serial(pipeline));
         self
     }
@@ -250,6 +257,7 @@ impl<S: Spider> CrawlerBuilder<S> {
     /// Adds a pipeline that works on many items at once. It has its place in the order like any other.
     pub fn concurrent_pipeline<P: ConcurrentPipeline<S::Item>>(mut self, pipeline: P) -> Self {
         self.pipeline_types.push(TypeId::of::<P>());
+        self.keeps_items |= pipeline.keeps_items();
         self.pipelines.push(Stage::concurrent(pipeline));
         self
     }
