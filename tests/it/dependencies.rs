@@ -118,6 +118,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-output",
                 "huntsman-serve",
                 "huntsman-shell",
+                "huntsman-testkit",
             ],
         ),
         ("huntsman-jobs", &["huntsman-crawler", "huntsman-files", "huntsman-output", "huntsman-serve"]),

@@ -280,6 +280,102 @@ fn metrics_are_served_while_the_crawl_runs() {
 }
 
 #[test]
+fn items_have_a_file_although_pipelines_check_them_and_fetch_their_images() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
+    let (start, images) = (site.url("/1").to_string(), dir.path().join("images"));
+    let project = Project::new("shop").crawler("titles", move |_| {
+        let spider = spider_fn([start.clone()], |page: &Page, out: &mut Output<Value>| {
+            out.item(serde_json::json!({ "title": page.css("h1::text")?.get() }));
+            Ok(())
+        });
+        let crawl = huntsman::crawl(spider).pipeline(huntsman::middleware::ItemChecks::default());
+        Ok(crawl.concurrent_pipeline(huntsman::middleware::Media::images(&images)))
+    });
+    let (run, address) = (dir.path().join("run"), format!("127.0.0.1:{}", site.port()));
+    let words = ["shop", "crawl", "--out", run.to_str().unwrap(), "--allow-address", &address];
+    assert_eq!(project.run(words), Exit::Done);
+    assert_eq!(read(&run, "items.jsonl"), "{\"title\":\"Mills\"}\n");
+}
+
+#[test]
+fn a_check_has_a_time_limit_and_judges_contracts_of_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("titles");
+    fs::create_dir(&folder).unwrap();
+    let project = Project::new("shop")
+        .spider("titles", |_| {
+            Ok(spider_fn(["https://books.example/"], |page: &Page, out: &mut Output<String>| {
+                if page.url().path() == "/slow" {
+                    std::thread::sleep(Duration::from_secs(600));
+                }
+                out.items(page.css("h1::text")?.get_all().to_vec());
+                Ok(())
+            }))
+        })
+        .contract("longest", |most, given| {
+            let too_long = given
+                .items
+                .iter()
+                .find(|item| item.as_str().map(str::len) > most.as_u64().map(|n| n as usize));
+            too_long.map_or(Ok(()), |item| Err(huntsman::Error::msg(format!("{item} is too long"))))
+        });
+    let store = |name: &str, contract: &str| {
+        let request = huntsman::Request::parse(&format!("https://books.example/{name}")).unwrap();
+        let response = huntsman::Response::html(request.url.clone(), "<h1>Mills</h1>");
+        let fingerprinter = huntsman::Fingerprinter::from_settings(&huntsman::Settings::default()).unwrap();
+        huntsman::middleware::Exchange::new(&request, &fingerprinter, &response)
+            .write(&folder, name)
+            .unwrap();
+        let contract = format!("{{\"contract\": {{\"own\": {contract}}}}}");
+        fs::write(folder.join(format!("{name}.expected.json")), contract).unwrap();
+    };
+    let fixtures = dir.path().to_str().unwrap();
+    let check = || project.run(["shop", "check", "--timeout", "0.2", "--fixtures", fixtures]);
+    store("good", "{\"longest\": 5}");
+    assert_eq!(check(), Exit::Done);
+    for (name, contract) in [("bad", "{\"longest\": 4}"), ("unknown", "{\"longset\": 4}"), ("slow", "{}")] {
+        store(name, contract);
+        assert_eq!(check(), Exit::Crawl, "{name}");
+        fs::remove_file(folder.join(format!("{name}.fixture.json"))).unwrap();
+    }
+    assert_eq!(check(), Exit::Done);
+}
+
+#[test]
+fn a_program_has_commands_of_its_own() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let kept = Arc::clone(&seen);
+    let project = || {
+        Project::new("shop").spider("titles", |_| {
+            Ok(spider_fn(["https://a.example/"], |_: &Page, _: &mut Output<()>| Ok(())))
+        })
+    };
+    let with_command = project().command("shelves", "Lists the shelves", move |words| {
+        kept.lock().unwrap().extend(words.to_vec());
+        if words.is_empty() { Err(huntsman::Error::usage("name a shelf")) } else { Ok(()) }
+    });
+    assert_eq!(with_command.run(["shop", "shelves", "--all", "x"]), Exit::Done);
+    assert_eq!(*seen.lock().unwrap(), ["--all", "x"]);
+    assert_eq!(
+        (with_command.run(["shop", "shelves"]), with_command.run(["shop", "list"])),
+        (Exit::Usage, Exit::Done)
+    );
+    assert_eq!(project().command("crawl", "Another one", |_| Ok(())).run(["shop", "list"]), Exit::Usage);
+}
+
+#[test]
+fn bench_measures_the_program_against_fetching_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = words(dir.path(), &["bench", "--pages", "100", "--kb", "2", "--links", "5", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let figures: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&figures["crawl"]["pages"], &figures["raw"]["pages"]), (&100.into(), &100.into()));
+    assert!(
+        figures["crawl"]["cpu_s"].as_f64() > Some(0.0) && fs::read_dir(dir.path()).unwrap().next().is_none()
+    );
+}
+
+#[test]
 fn the_spider_of_a_finished_crawl_is_not_made_again() {
     let (dir, site) = (tempfile::tempdir().unwrap(), books().start_blocking());
     let made = Arc::new(AtomicUsize::new(0));

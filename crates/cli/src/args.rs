@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    AuditArgs, Bench, BenchSite, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs,
-    JobCommand, NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
+    AuditArgs, Bench, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
+    NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
 };
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::DedupCommand;
@@ -222,7 +222,7 @@ pub(crate) enum Command {
 
     /// The server that `bench crawl` measures against; ends when its stdin closes.
     #[command(name = "bench-server", hide = true)]
-    BenchServer(BenchSite),
+    BenchServer(crate::command::bench::BenchSite),
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 
+use crate::command::bench::{BenchArgs, BenchSite};
 use crate::command::control::ControlArgs;
 use crate::command::flags::{FixtureArgs, Flags, NetworkArgs, SettingsArgs, set};
 use crate::command::jobs::{JobsArgs, ServeCommand};
 use crate::command::settings::ListingArgs;
 use crate::command::shell::ShellArgs;
-use crate::command::values::listen_address;
+use crate::command::values::{listen_address, positive_seconds};
 
 /// Crawls with the spiders of this program.
 #[derive(Debug, Parser)]
@@ -55,6 +56,13 @@ pub(crate) enum Command {
 
     /// Checks spiders, settings and fixtures without fetching anything.
     Check(Box<CheckArgs>),
+
+    /// Measures how fast this program crawls: a generated site on this machine, against fetching alone.
+    Bench(BenchArgs),
+
+    /// The server that `bench` measures against; ends when its stdin closes.
+    #[command(name = "bench-server", hide = true)]
+    BenchServer(BenchSite),
 
     /// Prints the version.
     Version,
@@ -270,6 +278,10 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) accept: bool,
 
+    /// The longest time for the callback of a fixture.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = positive_seconds)]
+    pub(crate) timeout: f64,
+
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 }
@@ -326,7 +338,19 @@ pub(crate) fn command_line(name: &'static str, version: &'static str, spider: &s
         .mut_subcommand("shell", of(example(&shell)))
         .mut_subcommand("settings", of(example(&settings)))
         .mut_subcommand("check", of(example(&check)))
+        .mut_subcommand("bench", of(example(&["bench --pages 2000".to_owned()])))
         .mut_subcommand("version", of(example(&["version".to_owned()])))
+}
+
+/// The arguments of a command of the program.
+pub(crate) const REST: &str = "ARGUMENTS";
+
+/// A command of the program; it reads its arguments itself.
+pub(crate) fn own_command(name: &'static str, help: &'static str) -> clap::Command {
+    let rest = clap::Arg::new(REST).num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
+    clap::Command::new(name)
+        .about(help)
+        .arg(rest.value_parser(clap::value_parser!(std::ffi::OsString)).help("Arguments of the command"))
 }
 
 #[cfg(test)]
@@ -338,7 +362,11 @@ mod tests {
         let mut cli = command_line("bookshop", "0.1.0", "books");
         cli.clone().debug_assert();
         cli.build();
-        for mut command in cli.get_subcommands().filter(|command| command.get_name() != "help").cloned() {
+        for mut command in cli
+            .get_subcommands()
+            .filter(|command| command.get_name() != "help" && !command.is_hide_set())
+            .cloned()
+        {
             let help = command.render_long_help().to_string();
             assert!(
                 help.starts_with("Example") && help.contains("bookshop "),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use huntsman_crawler::{EngineSettings, Settings};
 use huntsman_middleware::{EXCHANGE_ENDING, Exchange, Expectation, Fixture, exchanges_in};
@@ -125,11 +126,11 @@ fn verdict(project: &Project, args: &CheckArgs, stored: &Stored) -> Outcome<Opti
         return Ok(None);
     }
     let config = project.checked(Config::load(chosen.sources(&args.settings), Vec::new(), Vec::new())?)?;
-    let found = parsed(chosen.crawl.as_ref(), exchange, config.settings, &arguments)?;
+    let found = parsed(chosen.crawl, exchange, config.settings, &arguments, args.timeout)?;
     if args.accept {
         return Ok(Some(match expected {
             // Rules are what a person wrote; what a callback gives is none.
-            Some(expected) if expected.contract.is_some() => judged(&expected, &found),
+            Some(expected) if expected.contract.is_some() => judged(project, &expected, &found),
             Some(expected) if expected == found => Verdict::Ok,
             _ => {
                 found.write(&expected_at)?;
@@ -142,22 +143,27 @@ fn verdict(project: &Project, args: &CheckArgs, stored: &Stored) -> Outcome<Opti
             "nothing is expected of it yet; `check --accept` writes what its callback gives".to_owned(),
         ])));
     };
-    Ok(Some(judged(&expected, &found)))
+    Ok(Some(judged(project, &expected, &found)))
 }
 
-fn judged(expected: &Expectation, found: &Expectation) -> Verdict {
-    let differences = expected.differences(found);
+fn judged(project: &Project, expected: &Expectation, found: &Expectation) -> Verdict {
+    let mut differences = expected.differences(found);
+    for (name, terms) in expected.contract.iter().flat_map(|contract| &contract.own) {
+        let judged = project.contract_of(name).and_then(|judge| Ok(judge(terms, found)?));
+        differences.extend(judged.err().map(|failure| format!("contract {name}: {}", failure.message)));
+    }
     if differences.is_empty() { Verdict::Ok } else { Verdict::Wrong(differences) }
 }
 
 fn parsed(
-    crawl: &dyn AnyCrawl,
+    crawl: Box<dyn AnyCrawl>,
     exchange: Exchange,
     mut settings: Settings,
     arguments: &Arguments,
+    seconds: f64,
 ) -> Outcome<Expectation> {
     settings.change(|own: &mut EngineSettings| {
         own.spider_args.extend(arguments.all().map(|(name, value)| (name.to_owned(), value.to_owned())));
     });
-    Ok(crawl.parse(&Fixture::of(exchange).settings(settings))?)
+    Ok(crawl.parse(Fixture::of(exchange).settings(settings), Duration::from_secs_f64(seconds))?)
 }

@@ -1,4 +1,4 @@
-//! A program made of spiders: [`Project`] gives it the commands `list`, `crawl`, `serve jobs`, `parse`, `shell`, `settings`, `check` and `version`, and all that a crawl by
+//! A program made of spiders: [`Project`] gives it the commands `list`, `crawl`, `serve jobs`, `parse`, `shell`, `settings`, `check`, `bench` and `version`, and all that a crawl by
 //! hand or by a timer needs: a settings file, variables of the environment, a log, gentle stops, progress, jobs that go on, metrics,
 //! reports and exit codes.
 //!
@@ -43,6 +43,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod arguments;
+mod bench;
 mod command_line;
 mod crawl;
 mod feeds;

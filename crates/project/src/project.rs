@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use huntsman_crawler::{CrawlerBuilder, HttpDownloader, Layers, Result, Spider, nearest};
-use huntsman_middleware::{ConfigSources, CrawlSources, Defaults};
+use huntsman_middleware::{ConfigSources, CrawlSources, Defaults, Expectation};
 use serde::Serialize;
+use serde_json::Value;
 use url::Url;
 
 use crate::arguments::Arguments;
@@ -18,13 +19,21 @@ use crate::command::jobs::ServeCommand;
 use crate::command::render::escape;
 use crate::command::settings::listing;
 use crate::command::{self, Config, on_runtime, panics};
-use crate::command_line::{CheckArgs, Command, CommandLine, SettingsCommandArgs, command_line};
+use crate::command_line::{
+    CheckArgs, Command, CommandLine, REST, SettingsCommandArgs, command_line, own_command,
+};
 use crate::parse::Sample;
 use crate::typed::{AnyCrawl, Typed};
-use crate::{crawl, fixtures, parse, shell};
+use crate::{bench, crawl, fixtures, parse, shell};
 
 /// Makes the crawl of a spider from its arguments.
 type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
+
+/// Judges by its terms what a callback gives.
+type Contract = Box<dyn Fn(&Value, &Expectation) -> Result<()>>;
+
+/// Does the work of a command of a program from the arguments after its name.
+type Work = Box<dyn Fn(&[OsString]) -> Result<()>>;
 
 /// A program made of spiders, with commands to run them.
 ///
@@ -39,6 +48,7 @@ type Make = Box<dyn Fn(&Arguments) -> Result<Box<dyn AnyCrawl>>>;
 /// | `shell [URL] [-c COMMAND]` | tries selectors on a page, with the settings of a spider |
 /// | `settings [SPIDER]` | lists the settings and where they come from |
 /// | `check [SPIDER] [--accept]` | checks spiders, settings and fixtures without fetching anything |
+/// | `bench` | measures how fast the program crawls on this machine |
 /// | `version` | prints the version |
 ///
 /// A setting has the value of the last of these that sets it: the profile, the spider and the program, the settings file
@@ -50,6 +60,8 @@ pub struct Project {
     name: &'static str,
     version: &'static str,
     spiders: Vec<(String, Make)>,
+    contracts: Vec<(String, Contract)>,
+    commands: Vec<(&'static str, &'static str, Work)>,
 }
 
 /// A spider that a command works with.
@@ -61,7 +73,13 @@ pub(crate) struct Chosen<'a> {
 impl Project {
     /// A project without spiders. The name is that of the program, `env!("CARGO_PKG_NAME")` in most.
     pub fn new(name: &'static str) -> Self {
-        Self { name, version: env!("CARGO_PKG_VERSION"), spiders: Vec::new() }
+        Self {
+            name,
+            version: env!("CARGO_PKG_VERSION"),
+            spiders: Vec::new(),
+            contracts: Vec::new(),
+            commands: Vec::new(),
+        }
     }
 
     /// Sets the version of the program, `env!("CARGO_PKG_VERSION")` in most; by default that of Huntsman.
@@ -110,6 +128,52 @@ impl Project {
         self
     }
 
+    /// Adds a contract of your own for fixtures. `check` calls it for each page whose file of expectations names it, with the terms that stand
+    /// there (`{"contract": {"own": {"unique": "url"}}}`) and what the callback gave; its error is what is wrong.
+    ///
+    /// ```
+    /// # use huntsman_crawler::Error;
+    /// # use huntsman_project::Project;
+    /// let project = Project::new("shop").contract("unique", |field, given| {
+    ///     let field = field.as_str().unwrap_or_default();
+    ///     let mut seen = std::collections::HashSet::new();
+    ///     match given.items.iter().find(|item| !seen.insert(item[field].to_string())) {
+    ///         Some(twice) => Err(Error::msg(format!("{field} {} comes twice", twice[field]))),
+    ///         None => Ok(()),
+    ///     }
+    /// });
+    /// # let _ = project;
+    /// ```
+    pub fn contract(
+        mut self,
+        name: impl Into<String>,
+        judge: impl Fn(&Value, &Expectation) -> Result<()> + 'static,
+    ) -> Self {
+        self.contracts.push((name.into(), Box::new(judge)));
+        self
+    }
+
+    /// Adds a command of your own, such as one that a crate with components brings. It gets the arguments after its name, is listed in the
+    /// help with this text, and must not have the name of another command.
+    ///
+    /// ```
+    /// # use huntsman_project::Project;
+    /// let project = Project::new("shop").command("shelves", "Lists the shelves", |_| {
+    ///     println!("poetry");
+    ///     Ok(())
+    /// });
+    /// assert_eq!(project.run(["shop", "shelves"]) as u8, 0);
+    /// ```
+    pub fn command(
+        mut self,
+        name: &'static str,
+        help: &'static str,
+        work: impl Fn(&[OsString]) -> Result<()> + 'static,
+    ) -> Self {
+        self.commands.push((name, help, Box::new(work)));
+        self
+    }
+
     /// Runs the command that the arguments of this process name. It is meant to be all that `main` does: it sets up the process (files
     /// that it writes are private from now on), and prints errors on stderr.
     pub fn main(self) -> ExitCode {
@@ -121,18 +185,33 @@ impl Project {
     /// for tests; it must not be called within a runtime.
     pub fn run(&self, arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
         let example = self.spiders.first().map_or("SPIDER", |(name, _)| name);
-        let parsed = command_line(self.name, self.version, example)
-            .try_get_matches_from(arguments)
-            .and_then(|matches| CommandLine::from_arg_matches(&matches));
-        match parsed {
-            Ok(line) => command::ended(panics::caught(|| self.command(line.command))),
+        let mut line = command_line(self.name, self.version, example);
+        for (name, help, _) in &self.commands {
+            if line.find_subcommand(name).is_some() || *name == "help" {
+                let twice =
+                    Failure::usage(format!("the program has two commands with the name {}", escape(name)));
+                return command::ended(Err(twice));
+            }
+            line = line.subcommand(own_command(name, help));
+        }
+        let matches = line.try_get_matches_from(arguments);
+        let own = matches.as_ref().ok().and_then(|matches| {
+            let (name, given) = matches.subcommand()?;
+            let (.., work) = self.commands.iter().find(|(own, ..)| *own == name)?;
+            Some((work, given.get_many::<OsString>(REST).unwrap_or_default().cloned().collect::<Vec<_>>()))
+        });
+        if let Some((work, rest)) = own {
+            return command::ended(panics::caught(|| Ok(work(&rest).map(|()| Exit::Done)?)));
+        }
+        match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
+            Ok(line) => command::ended(panics::caught(|| self.perform(line.command))),
             // Help was asked for, or the arguments are wrong.
             Err(error) if command::told(&error) == 0 => Exit::Done,
             Err(_) => Exit::Usage,
         }
     }
 
-    fn command(&self, command: Command) -> Outcome {
+    fn perform(&self, command: Command) -> Outcome {
         let mut names: Vec<&str> = self.names().collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -158,6 +237,8 @@ impl Project {
             Command::Shell(args) => on_runtime(shell::run(self, *args)),
             Command::Settings(args) => self.settings(&args),
             Command::Check(args) => self.check(&args),
+            Command::Bench(args) => on_runtime(bench::run(args)),
+            Command::BenchServer(site) => on_runtime(command::bench::serve(site)),
             Command::Version => {
                 writeln!(io::stdout(), "{} {}", self.name, self.version)?;
                 Ok(Exit::Done)
@@ -215,6 +296,16 @@ impl Project {
             failed if exit == Exit::Done => Ok(failed),
             _ => Ok(exit),
         }
+    }
+
+    /// The contract of this name.
+    pub(crate) fn contract_of(&self, name: &str) -> Outcome<&Contract> {
+        let known = || self.contracts.iter().map(|(name, _)| name.as_str());
+        let found = self.contracts.iter().find(|(own, _)| own == name).map(|(_, judge)| judge);
+        found.ok_or_else(|| {
+            let hint = nearest(name, known()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+            Failure::usage(format!("the program has no such contract{hint}"))
+        })
     }
 
     /// The names of the spiders, in the order in which they were added.

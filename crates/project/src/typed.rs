@@ -1,10 +1,12 @@
 //! A spider of a program without its type, so that the commands are compiled once.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use huntsman_crawler::{
-    Context, CrawlClient, Crawler, CrawlerBuilder, Layers, OnDemand, Output, Pace, Page, Result, Settings,
-    SettingsTable, Spider,
+    Context, CrawlClient, Crawler, CrawlerBuilder, Error, Layers, OnDemand, Output, Pace, Page, Result,
+    Settings, SettingsTable, Spider,
 };
 use huntsman_middleware::sinks::{DropLog, FeedStart};
 use huntsman_middleware::{Expectation, Fixture, Given, ItemCheckSettings, ItemChecks};
@@ -43,8 +45,8 @@ pub(crate) trait AnyCrawl {
         arguments: &Arguments,
     ) -> Result<(Crawler, Arc<Mutex<Parsed>>)>;
 
-    /// What the callback of the spider gives for a stored page.
-    fn parse(&self, fixture: &Fixture) -> Result<Expectation>;
+    /// What the callback of the spider gives for a stored page within this time.
+    fn parse(self: Box<Self>, fixture: Fixture, limit: Duration) -> Result<Expectation>;
 
     /// A client with everything that the crawl has, and the callback of its spider.
     fn client(self: Box<Self>, layers: Layers, arguments: &Arguments) -> Result<(CrawlClient, Callback)>;
@@ -145,8 +147,25 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
         Ok((crawler, parsed))
     }
 
-    fn parse(&self, fixture: &Fixture) -> Result<Expectation> {
-        fixture.parse(self.0.spider()).to_expectation()
+    fn parse(self: Box<Self>, fixture: Fixture, limit: Duration) -> Result<Expectation> {
+        let mut kept = None;
+        drop(self.0.map_spider(|spider| {
+            kept = Some(spider);
+            OnDemand::new()
+        }));
+        let spider = kept.expect("the builder had a spider");
+        let (sender, receiver) = mpsc::channel();
+        // A callback cannot be stopped from outside: one that does not end has its thread until the process ends.
+        std::thread::Builder::new().name("callback".to_owned()).spawn(move || {
+            let _ = sender.send(fixture.parse(&spider).to_expectation());
+        })?;
+        receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
+            RecvTimeoutError::Timeout => Err(Error::msg(format!(
+                "the callback has not ended within {} s; --timeout gives it more",
+                limit.as_secs_f64()
+            ))),
+            RecvTimeoutError::Disconnected => Err(Error::msg("the callback panicked")),
+        })
     }
 
     fn client(self: Box<Self>, layers: Layers, arguments: &Arguments) -> Result<(CrawlClient, Callback)> {

@@ -1,32 +1,18 @@
 //! `huntsman bench crawl`: how fast this build crawls on this machine, against fetching alone.
-//!
-//! The server runs in a process of its own, so that the measured CPU seconds are the crawler's. The raw loop fetches
-//! the same pages over the same number of connections and discards them; its cost is the lower bound.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use clap::Subcommand;
+use huntsman::{Backend, HttpDownloader, StartUrls};
+use serde_json::json;
 
-use clap::{Args, Subcommand};
-use huntsman::{Backend, HttpDownloader, StartUrls, human_bytes};
-use huntsman_testkit::sites::Uniform;
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
-use crate::args::{SettingsArgs, positive};
+use crate::args::SettingsArgs;
 use crate::command::attended::Ended;
+use crate::command::bench::{self, BenchArgs, BenchCrawl};
 use crate::config::Config;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{EarlierRun, Plan, Run};
-use crate::process::{BUILD, cpu_seconds, program};
 use crate::progress::Screen;
-use crate::render::{Table, count, say};
-use crate::server::{Limits, serve_pages};
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
@@ -36,147 +22,35 @@ pub(crate) enum Bench {
     #[command(before_help = "Examples:\n  \
         huntsman bench crawl\n  \
         huntsman bench crawl --pages 20000 --text --json")]
-    Crawl(BenchCrawlArgs),
+    Crawl(BenchArgs),
 }
 
-/// Flags of `bench crawl`.
-#[derive(Debug, Args)]
-pub(crate) struct BenchCrawlArgs {
-    #[command(flatten)]
-    pub(crate) site: BenchSite,
-
-    /// Maximum number of requests in flight.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = positive)]
-    pub(crate) concurrency: u64,
-
-    /// Also extracts text and counts words.
-    #[arg(long)]
-    pub(crate) text: bool,
-
-    /// Prints one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// The generated site of `bench crawl`.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct BenchSite {
-    /// Number of pages of the site.
-    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    pub(crate) pages: u64,
-
-    /// Size of a page in kilobytes.
-    #[arg(long, value_name = "KB", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=8_192))]
-    pub(crate) kb: u64,
-
-    /// Number of links on a page.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..=10_000))]
-    pub(crate) links: u64,
-}
-
-/// The cost of one way of fetching the site.
-#[derive(Clone, Copy, Debug)]
-struct Cost {
-    pages: u64,
-    bytes: u64,
-    elapsed_s: f64,
-    cpu_s: f64,
-}
-
-impl Cost {
-    fn per_second(&self) -> f64 {
-        self.pages as f64 / self.elapsed_s.max(1e-9)
-    }
-
-    fn cpu_per_thousand(&self) -> f64 {
-        self.cpu_s * 1_000.0 / self.pages.max(1) as f64
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "pages": self.pages,
-            "wire_bytes": self.bytes,
-            "elapsed_s": self.elapsed_s,
-            "pages_per_s": self.per_second(),
-            "cpu_s": self.cpu_s,
-            "cpu_s_per_1000_pages": self.cpu_per_thousand(),
+pub(crate) async fn crawl(args: BenchArgs) -> Outcome {
+    bench::run(&args, async |port| {
+        let ended = crawl_once(&args, port).await?;
+        let report = &ended.report;
+        Ok(BenchCrawl {
+            pages: report.pages,
+            wire_bytes: report.wire_bytes,
+            elapsed_s: report.elapsed_s,
+            finish_reason: report.finish_reason.clone(),
+            exit: super::exit_of(&ended, false),
         })
-    }
+    })
+    .await
 }
 
-pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
-    if cfg!(debug_assertions) {
-        say("this is a debug build: its numbers say little; measure with cargo build --release");
-    }
-    let server = Server::start(args.site)?;
-    let raw = raw_loop(server.port, args.site.pages, args.concurrency).await?;
-    let before = cpu_seconds();
-    let ended = crawl_once(&args, server.port).await?;
-    let report = &ended.report;
-    if report.pages == 0 {
-        return Err(Failure::crawl(format!(
-            "the crawl fetched nothing and ended as {}",
-            report.finish_reason
-        )));
-    }
-    let crawl = Cost {
-        pages: report.pages,
-        bytes: report.wire_bytes,
-        elapsed_s: report.elapsed_s,
-        cpu_s: report.cpu_s.zip(before).map_or(f64::NAN, |(after, before)| after - before),
-    };
-    drop(server);
-    let mut stdout = io::stdout().lock();
-    if args.json {
-        let site = json!({"pages": args.site.pages, "kb": args.site.kb, "links": args.site.links});
-        let mut out =
-            json!({"version": env!("CARGO_PKG_VERSION"), "build": BUILD, "site": site, "text": args.text});
-        out["crawl"] = crawl.json();
-        out["raw"] = raw.json();
-        out["peak_rss_bytes"] = json!(report.peak_rss_bytes);
-        out["cpu_ratio_to_raw"] = json!(crawl.cpu_per_thousand() / raw.cpu_per_thousand());
-        writeln!(stdout, "{out}")?;
-    } else {
-        let mut table = Table::right(&[1, 2, 3, 4]);
-        table.row(["", "pages", "pages/s", "CPU s per 1,000", "on the wire"]);
-        for (name, cost) in [("crawl", crawl), ("raw fetch loop", raw)] {
-            table.row([
-                name,
-                &count(cost.pages),
-                &format!("{:.0}", cost.per_second()),
-                &format!("{:.3}", cost.cpu_per_thousand()),
-                &human_bytes(cost.bytes),
-            ]);
-        }
-        stdout.write_all(table.lines("").as_bytes())?;
-        let ratio = crawl.cpu_per_thousand() / raw.cpu_per_thousand();
-        let rss = report.peak_rss_bytes.map_or("unknown".to_owned(), human_bytes);
-        writeln!(
-            stdout,
-            "peak memory {rss}; a crawled page costs {ratio:.1} times a fetched one; {BUILD} build"
-        )?;
-    }
-    Ok(super::exit_of(&ended, false))
-}
-
-async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<Ended> {
-    let flags = vec![
-        ("allow_addresses", json!([format!("127.0.0.1:{port}")])),
-        ("concurrent_requests", json!(args.concurrency)),
-        ("concurrent_requests_per_domain", json!(args.concurrency)),
-        ("page_text", json!(args.text)),
-        // Crawls the whole site, even if the given sizes make it deep.
-        ("depth_guard", json!(0)),
-        ("scope", json!("host")),
-        ("seed", json!(1)),
-    ];
+/// Crawls as `huntsman crawl` does, into a directory that is deleted.
+async fn crawl_once(args: &BenchArgs, port: u16) -> Outcome<Ended> {
+    let mut flags = args.settings(port);
+    flags.push(("scope", json!("host")));
     let settings = SettingsArgs { profile: Some("test".to_owned()), ..SettingsArgs::default() };
     let config = Config::load(&settings, vec![("log_level", json!("warn"))], flags)?;
     let screen = Screen::plain();
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
-    let seeds = StartUrls::of(&[format!("http://127.0.0.1:{port}{}", Uniform::path(0))], None)?;
+    let seeds = StartUrls::of(&[bench::start_url(port)], None)?;
     let Plan::Use(plan) = Plan::of(temporary.path(), EarlierRun::Continue, Run::Crawl, Backend::Memory)?
     else {
         return Err(Failure::crawl("the temporary directory is not empty"));
@@ -204,124 +78,4 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<Ended> {
     })
     .await?
     .finish()
-}
-
-/// The server process; it ends when this value is dropped.
-struct Server {
-    child: Child,
-    /// The server ends when its stdin closes, also when this process is killed.
-    stdin: Option<ChildStdin>,
-    port: u16,
-}
-
-impl Server {
-    fn start(site: BenchSite) -> Outcome<Self> {
-        let starting = |error: io::Error| Failure::crawl(format!("starting the bench server: {error}"));
-        let mut child = program(std::env::current_exe().map_err(starting)?)
-            .args(["bench-server", "--pages", &site.pages.to_string()])
-            .args(["--kb", &site.kb.to_string(), "--links", &site.links.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(starting)?;
-        let stdin = child.stdin.take();
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).map_err(starting)?;
-        }
-        match line.trim().parse() {
-            Ok(port) => Ok(Self { child, stdin, port }),
-            Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(Failure::crawl("the bench server did not start"))
-            }
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// `huntsman bench-server`: prints its port and serves until stdin closes.
-pub(crate) async fn server(site: BenchSite) -> Outcome {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let pages = Uniform::new(site.pages, site.kb, site.links);
-    println_port(listener.local_addr()?.port())?;
-    let closed = tokio::task::spawn_blocking(|| io::stdin().lock().read(&mut [0]));
-    tokio::select! {
-        () = serve_pages(listener, Limits::of_bench(), move |uri| pages.answer(uri)) => {}
-        _ = closed => {}
-    }
-    Ok(Exit::Done)
-}
-
-fn println_port(port: u16) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{port}")?;
-    stdout.flush()
-}
-
-/// Fetches every page and discards it.
-async fn raw_loop(port: u16, pages: u64, connections: u64) -> Outcome<Cost> {
-    let (before, started) = (cpu_seconds(), Instant::now());
-    let (next, bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..connections {
-        let (next, bytes) = (Arc::clone(&next), Arc::clone(&bytes));
-        tasks.spawn(async move {
-            let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-            stream.set_nodelay(true)?;
-            let mut buffer = Vec::with_capacity(64 << 10);
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= pages {
-                    return Ok::<(), io::Error>(());
-                }
-                bytes.fetch_add(fetch_raw(&mut stream, &mut buffer, index).await?, Ordering::Relaxed);
-            }
-        });
-    }
-    while let Some(ended) = tasks.join_next().await {
-        ended.map_err(io::Error::other).and_then(|result| result).map_err(|error| {
-            Failure::crawl(format!("the raw fetch loop against the bench server: {error}"))
-        })?;
-    }
-    Ok(Cost {
-        pages,
-        bytes: bytes.load(Ordering::Relaxed),
-        elapsed_s: started.elapsed().as_secs_f64(),
-        cpu_s: cpu_seconds().zip(before).map_or(f64::NAN, |(after, before)| after - before),
-    })
-}
-
-/// Sends one request on an open connection and returns the length of the body.
-async fn fetch_raw(stream: &mut TcpStream, buffer: &mut Vec<u8>, index: u64) -> io::Result<u64> {
-    let request = format!("GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", Uniform::path(index));
-    stream.write_all(request.as_bytes()).await?;
-    buffer.clear();
-    let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    let (head, length) = loop {
-        if stream.read_buf(buffer).await? == 0 {
-            return Err(bad("the server closed the connection"));
-        }
-        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&buffer[..end]);
-            let length = head.split("\r\n").find_map(|line| line.strip_prefix("Content-Length: "));
-            let length: usize =
-                length.and_then(|value| value.parse().ok()).ok_or_else(|| bad("no length"))?;
-            break (end + 4, length);
-        }
-    };
-    while buffer.len() < head + length {
-        if stream.read_buf(buffer).await? == 0 {
-            return Err(bad("the body is too short"));
-        }
-    }
-    Ok(length as u64)
 }

@@ -28,12 +28,12 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::command::attended::Ended;
-use crate::command::{control, jobs, on_runtime};
+use crate::command::{bench as command_bench, control, jobs, on_runtime};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::reachable::advice;
 
 pub(crate) use audit::AuditArgs;
-pub(crate) use bench::{Bench, BenchSite};
+pub(crate) use bench::Bench;
 pub(crate) use cache::CacheCommand;
 pub(crate) use crawl::{CrawlArgs, SiteArgs};
 pub(crate) use demo::DemoArgs;
@@ -91,7 +91,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
-        Command::BenchServer(site) => on_runtime(bench::server(site)),
+        Command::BenchServer(site) => on_runtime(command_bench::serve(site)),
         #[cfg(feature = "pdf")]
         Command::PdfText { attempts } => pdf_text::run(attempts),
         Command::Verify(args) => verify::run(&args),

@@ -5,6 +5,7 @@
 //! same way: [`start`] sets up the process, parses the arguments and turns the outcome into an exit code.
 
 pub mod attended;
+pub mod bench;
 pub mod control;
 pub mod dashboard;
 pub mod directory;
