@@ -138,4 +138,9 @@ fn a_browser_shows_the_crawl_and_its_buttons_steer_it() {
     assert_eq!(lines(dir.path().join("out/pages.jsonl")).len(), 5);
     browser.wait_for("body.gone");
     assert_eq!(browser.count("main[hidden]"), 0, "what was shown stays");
+    assert_eq!(
+        (browser.count("#state.lost"), browser.count("main[inert]")),
+        (1, 1),
+        "and no button pretends to work"
+    );
 }

@@ -25,16 +25,26 @@ async function call(path, body) {
   return answer;
 }
 
+// Without an answer the page shows the last that is known, and says so; no button could do anything.
+function lost(isGone) {
+  document.body.classList.toggle("gone", isGone);
+  document.querySelector("main").inert = isGone;
+  if (!isGone) return;
+  get("state").textContent = "no answer";
+  get("state").className = "state lost";
+}
+
 // Does something now and then, and says what went wrong.
 async function every(seconds, work) {
   for (;;) {
     try {
       await work();
+      lost(false);
       get("message").className === "bad" && say("", false);
     } catch (error) {
       const isGone = error instanceof TypeError;
       say(isGone ? "There is no answer: it has probably ended." : error.message, true);
-      document.body.classList.toggle("gone", isGone);
+      lost(isGone);
     }
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
   }
