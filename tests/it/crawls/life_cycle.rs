@@ -270,7 +270,7 @@ async fn the_queue_goes_to_disk_when_memory_is_near_its_limit() {
         _ => Reply::html("x").after(Duration::from_secs(1)),
     });
     let folder = tempfile::tempdir().unwrap();
-    let job = Job::open(&folder.path().join("job"), Backend::default()).unwrap();
+    let job = Job::open(folder.path().join("job"), Backend::default()).unwrap();
     // So much that what the crawl itself takes changes little.
     let ballast = vec![1_u8; 300 << 20];
     let Some(resident) = huntsman::output::process::resident() else { return };

@@ -194,7 +194,7 @@ async fn a_page_is_saved_as_a_fixture_with_what_its_spider_gives() {
     assert_eq!(text(&mut shell, "parse book").await, "2 items\n  \"book\"\n  1\n0 requests");
     let told = text(&mut shell, "save fixture book book").await;
     assert!(told.contains("2 items and 0 requests are expected"), "{told}");
-    let saved = Fixture::file(&fixtures.join("book.fixture.json")).unwrap();
+    let saved = Fixture::file(fixtures.join("book.fixture.json")).unwrap();
     assert_eq!(saved.page().callback(), "book", "checks call the same callback");
     assert_eq!(text(&mut shell, "settings depth_limit").await, "depth_limit = 3");
     assert_eq!(shell.completions("settings d").1, ["depth_limit"]);
