@@ -211,6 +211,15 @@ pub struct Ended {
     pub directory: Option<OutputDir>,
 }
 
+/// What happened to a start URL without a page. One whose callback failed was fetched.
+fn seed_failure(url: &str, reason: &str) -> String {
+    let url = if url.is_empty() { "a start URL" } else { url };
+    match reason.strip_prefix("callback_error: ") {
+        Some(error) => format!("the callback of {url} failed: {error}"),
+        None => format!("{url} could not be fetched: {reason}"),
+    }
+}
+
 impl Ended {
     /// The exit code; a message on stderr explains any code other than 0. `advice` is what to do about a start URL that was not fetched for
     /// a reason, such as [`reachable::advice`](super::reachable::advice).
@@ -221,11 +230,10 @@ impl Ended {
         }
         for seed in failed.iter().take(5) {
             let advice = Url::parse(&seed.url).map_or(String::new(), |url| advice(&seed.reason, &url));
-            let url = if seed.url.is_empty() { "a start URL" } else { &seed.url };
-            warn(&format!("{url} could not be fetched: {}{advice}", seed.reason));
+            warn(&format!("{}{advice}", seed_failure(&seed.url, &seed.reason)));
         }
         if failed.len() > 5 {
-            warn(&format!("{} more start URLs could not be fetched; see report.json", failed.len() - 5));
+            warn(&format!("{} more start URLs failed; see report.json", failed.len() - 5));
         }
         let missing =
             self.report.stats.get("replay/missing").and_then(serde_json::Value::as_u64).unwrap_or(0);
@@ -374,5 +382,23 @@ impl Observer for ActiveHosts {
             let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             hosts.insert(request.host(), Instant::now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_page_whose_callback_failed_is_not_told_as_unreachable() {
+        let url = "http://a.test/";
+        assert_eq!(
+            seed_failure(url, "callback_error: no price"),
+            "the callback of http://a.test/ failed: no price"
+        );
+        assert_eq!(
+            seed_failure("", "dns: no such name"),
+            "a start URL could not be fetched: dns: no such name"
+        );
     }
 }
