@@ -27,6 +27,7 @@ mod gate;
 mod issue;
 mod page;
 mod place;
+mod rank;
 mod record;
 mod rule;
 mod rules;

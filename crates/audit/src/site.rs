@@ -6,6 +6,7 @@ use huntsman_text::urlparts::CanonicalOptions;
 
 use crate::code::PageClass;
 use crate::finding::Place;
+use crate::rank::LinkGraph;
 use crate::record::{Edge, EdgeKind, Kind, Record};
 use huntsman_middleware::AuditSettings;
 use url::Url;
@@ -74,6 +75,8 @@ pub struct Site {
     listed: BTreeSet<String>,
     later_pages: HashSet<String>,
     depths: Vec<Option<u16>>,
+    ranks: Vec<Option<f32>>,
+    redirect_targets: HashSet<String>,
     missing_key: HashSet<String>,
     own_origins: HashSet<String>,
     limits: AuditSettings,
@@ -109,6 +112,7 @@ impl Site {
         let missing_key = missing.filter_map(|record| Some(record.html.as_ref()?.text_key.clone())).collect();
         let pages = records.iter().filter(|record| record.kind == Kind::Page);
         let own_origins = pages.map(|record| authority(&record.url).to_owned()).collect();
+        let redirect_targets = records.iter().filter_map(|record| record.redirect.clone()).collect();
         let mut site = Self {
             records,
             index,
@@ -118,6 +122,8 @@ impl Site {
             listed,
             later_pages: HashSet::new(),
             depths: Vec::new(),
+            ranks: Vec::new(),
+            redirect_targets,
             missing_key,
             own_origins,
             limits,
@@ -125,6 +131,7 @@ impl Site {
         };
         site.later_pages = site.find_later_pages();
         site.depths = site.find_depths();
+        site.ranks = site.find_ranks();
         site
     }
 
@@ -202,6 +209,17 @@ impl Site {
     /// The fewest links from a start URL to an answer; redirects do not count. `None` if no links lead there.
     pub fn depth(&self, url: &str) -> Option<u16> {
         self.depths[*self.index.get(url)?]
+    }
+
+    /// PageRank over the links of the site, from 0 to 100, which is that of the first page. A redirect passes all of it on, a link with nofollow
+    /// loses its share, and links to the page itself do not count. `None` for what is no page of the site.
+    pub fn rank(&self, url: &str) -> Option<f32> {
+        self.ranks[*self.index.get(url)?]
+    }
+
+    /// Whether a redirect leads to exactly this URL.
+    pub fn is_redirect_target(&self, url: &str) -> bool {
+        self.redirect_targets.contains(url)
     }
 
     /// The references to exactly this URL, with the pages that have them.
@@ -321,6 +339,36 @@ impl Site {
             }
         }
         depths
+    }
+
+    fn find_ranks(&self) -> Vec<Option<f32>> {
+        // URLs of the site that answered: to a dead link nothing is passed on.
+        let is_node = |record: &Record| record.kind == Kind::Page && record.status.is_some();
+        let mut numbers = vec![None; self.records.len()];
+        let nodes: Vec<&Record> = self.records.iter().filter(|record| is_node(record)).collect();
+        let places = (0..self.records.len()).filter(|at| is_node(&self.records[*at]));
+        places.zip(0_u32..).for_each(|(at, number)| numbers[at] = Some(number));
+        let number = |url: &str| numbers[*self.index.get(&self.get(url)?.url)?];
+        let mut graph = LinkGraph::default();
+        for (own, record) in (0_u32..).zip(nodes) {
+            if let Some(target) = &record.redirect {
+                graph.add(number(target).filter(|target| *target != own), 0);
+                continue;
+            }
+            let all_lost = record.html.as_ref().is_some_and(|html| html.nofollow);
+            // A target with any link that counts is passed its share.
+            let mut targets: BTreeMap<u32, bool> = BTreeMap::new();
+            for edge in record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
+                if let Some(target) = number(&edge.to).filter(|target| *target != own) {
+                    *targets.entry(target).or_default() |= !(edge.nofollow || all_lost);
+                }
+            }
+            let lost = targets.values().filter(|counts| !**counts).count();
+            let followed = targets.iter().filter(|(_, counts)| **counts).map(|(target, _)| *target);
+            graph.add(followed, u32::try_from(lost).unwrap_or(u32::MAX));
+        }
+        let ranks = graph.ranks();
+        numbers.into_iter().map(|number| number.map(|number| ranks[number as usize])).collect()
     }
 }
 

@@ -192,8 +192,8 @@ fn follows(site: &Site, url: &str, findings: &mut Findings) {
 fn reachable(site: &Site, record: &Record, findings: &mut Findings) {
     let url = record.url.as_str();
     let is_linked = || site.links(url).any(|(source, _)| source.url != url);
-    let is_target = || site.records().any(|other| other.redirect.as_deref() == Some(url));
-    if site.is_complete() && site.is_listed(url) && !record.is_start && !is_linked() && !is_target() {
+    let is_found = || is_linked() || site.is_redirect_target(url);
+    if site.is_complete() && site.is_listed(url) && !record.is_start && !is_found() {
         findings.add(Finding::of("orphan").url(url));
     }
     let max = site.limits().audit_depth_max;

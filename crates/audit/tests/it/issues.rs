@@ -162,6 +162,26 @@ async fn only_what_is_wanted_is_judged() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_has_the_rank_of_the_links_that_readers_can_follow_to_it() {
+    let front = "<a href=/>Front</a>";
+    let web = ScriptedDownloader::new()
+        .respond(
+            START,
+            Reply::html("<a href=/moved>A</a><a href=/b rel=nofollow>B</a><a href=/gone>Gone</a>"),
+        )
+        .respond("https://a.example/moved", Reply::redirect(301, "https://a.example/a"))
+        .respond("https://a.example/a", Reply::html(front))
+        .respond("https://a.example/b", Reply::html(front));
+    let audit = audit([START]).downloader(web).run().await.unwrap();
+    let rank = |path: &str| audit.site.rank(&format!("https://a.example{path}")).unwrap();
+    assert_eq!(rank("/"), 100.0);
+    assert!(rank("/a") > rank("/b"), "the redirect passes all on, nofollow passes nothing on");
+    assert!(rank("/moved") > rank("/b"));
+    assert!(audit.site.is_redirect_target("https://a.example/a"));
+    assert_eq!(audit.site.rank("https://a.example/never-met"), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_start_url_that_redirects_brings_its_host_into_scope() {
     let web = ScriptedDownloader::new()
         .respond("https://old.example/", Reply::redirect(301, "https://new.example/"))
