@@ -1,21 +1,24 @@
 //! An audit: how it is set up, run and judged.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
     Context, CrawlReport, CrawlerBuilder, Downloader, Error, Event, HttpDownloader, Layer, OnItem, Pipeline,
-    Profile, Result, Settings, Sitemaps, Start,
+    Profile, Result, Settings, Sitemaps, Start, Timestamp,
 };
 use huntsman_middleware::{AuditSettings, Defaults, RobotsSitemaps};
+use huntsman_output::{AUDITED, DROPS};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::choices::{Choices, Wanted};
 use crate::code::Code;
+use crate::earlier::{Earlier, KnownIssues, each_line};
+use crate::facts;
 use crate::gate::{FailOn, GateFailure};
-use crate::issue::{Choices, Issue, Wanted, judge};
+use crate::issue::{Issue, judge};
 use crate::record::Record;
 use crate::rule::{Rule, RuleSet};
 use crate::site::{Refused, Site};
@@ -41,6 +44,7 @@ pub struct AuditOptions {
     only: Vec<String>,
     ignored: Vec<String>,
     fail_on: Vec<String>,
+    baseline: Option<Earlier>,
 }
 
 impl std::fmt::Debug for AuditOptions {
@@ -65,6 +69,7 @@ impl AuditOptions {
             only: Vec::new(),
             ignored: Vec::new(),
             fail_on: Vec::new(),
+            baseline: None,
         }
     }
 
@@ -105,10 +110,16 @@ impl AuditOptions {
         self
     }
 
-    /// Fails on these conditions, besides those of the setting `audit_fail_on`: a severity, a family or a code, with `>N` behind it for more than N
-    /// issues.
+    /// Fails on these conditions, besides those of the setting `audit_fail_on`: a severity, a family or a code; with `new:` before it only issues
+    /// count that the baseline does not have, and with `>N` behind it N of them are allowed.
     pub fn fail_on(mut self, conditions: Vec<String>) -> Self {
         self.fail_on = conditions;
+        self
+    }
+
+    /// Marks the issues that this earlier audit does not have as new.
+    pub fn baseline(mut self, earlier: Option<Earlier>) -> Self {
+        self.baseline = earlier;
         self
     }
 
@@ -128,12 +139,17 @@ impl AuditOptions {
     fn judgement(&self, settings: &Settings) -> Result<Judgement> {
         let limits: AuditSettings = settings.of()?;
         let conditions = limits.audit_fail_on.iter().chain(&self.fail_on);
+        let fail_on: Vec<FailOn> =
+            conditions.map(|condition| FailOn::parse(condition, &self.rules)).collect::<Result<_>>()?;
+        if self.baseline.is_none() && fail_on.iter().any(FailOn::is_about_new) {
+            return Err(Error::usage(
+                "--fail-on new:... needs an earlier audit to compare with: name it by --baseline DIR",
+            ));
+        }
         Ok(Judgement {
-            choices: Choices::new(&limits, &self.rules)?,
+            choices: Choices::new(&limits, &self.rules, Timestamp::wall())?,
             wanted: Wanted::parse(&self.only, &self.ignored, &self.rules)?,
-            fail_on: conditions
-                .map(|condition| FailOn::parse(condition, &self.rules))
-                .collect::<Result<_>>()?,
+            fail_on,
             limits,
         })
     }
@@ -159,14 +175,58 @@ impl AuditOptions {
     /// # Errors
     /// A name in the options or settings is unknown.
     pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
-        let Judgement { limits, choices, wanted, fail_on } = self.judgement(settings)?;
+        let Judgement { limits, mut choices, wanted, fail_on } = self.judgement(settings)?;
+        let not_judged = self.lacking(&found, is_complete);
         let site = Site::new(found.records, found.refused, limits, is_complete);
-        let (ignored, issues): (Vec<Issue>, Vec<Issue>) = judge(&site, &self.rules, &choices, &wanted)
-            .into_iter()
-            .partition(|issue| issue.ignored.is_some());
+        let mut all = judge(&site, &self.rules, &mut choices, &wanted);
+        all.retain(|issue| !(facts::misleads(&issue.code) && not_judged.contains(&issue.code)));
+        if let Some(earlier) = &self.baseline {
+            let known = KnownIssues::of(earlier)?;
+            all.iter_mut().for_each(|issue| issue.new = Some(!known.has_issue(issue)));
+        }
+        let (ignored, issues): (Vec<Issue>, Vec<Issue>) =
+            all.into_iter().partition(|issue| issue.ignored.is_some());
         let gate = fail_on.iter().filter_map(|condition| condition.judge(&issues)).collect();
-        let codes = self.rules.codes().filter(|code| wanted.has(code)).copied().collect();
-        Ok(Audit { issues, ignored, gate, codes, site, crawl: None })
+        let is_judged = |code: &&Code| {
+            wanted.has(code) && choices.severity(code).is_some() && !not_judged.contains(code.name)
+        };
+        let codes: Vec<Code> = self.rules.codes().filter(is_judged).copied().collect();
+        let limits = codes.iter().flat_map(Code::limits);
+        let limits =
+            limits.filter_map(|name| Some((name, settings.get(&format!("audit_{name}"))?))).collect();
+        Ok(Audit {
+            issues,
+            ignored,
+            gate,
+            codes,
+            not_judged,
+            limits,
+            notes: choices.notes(),
+            site,
+            crawl: None,
+        })
+    }
+
+    /// The codes whose facts were not looked at.
+    fn lacking(&self, found: &Found, is_complete: bool) -> BTreeSet<String> {
+        let lacks = [
+            (!self.reach.external, facts::OF_EXTERNAL),
+            (!self.reach.resources, facts::OF_RESOURCES),
+            (!self.sitemaps, facts::OF_SITEMAPS),
+            (!is_complete, facts::OF_ABSENCE),
+        ];
+        let codes = lacks.into_iter().filter(|(lacks, _)| *lacks).flat_map(|(_, codes)| codes);
+        let codes = codes.map(|code| (*code).to_owned());
+        found.not_judged.iter().cloned().chain(codes).collect()
+    }
+
+    /// Reads pages from a file of JSON lines instead of crawling: `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`. Codes
+    /// that need what such a file lacks are not judged.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is no page; the error names it.
+    pub fn read_pages(&self, path: &Path, settings: &Settings) -> Result<Found> {
+        crate::given::read(path, settings, &self.rules)
     }
 }
 
@@ -180,8 +240,10 @@ struct Judgement {
 /// What a crawl found: its records, and the URLs that it did not request.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    records: Vec<Record>,
-    refused: BTreeMap<String, Refused>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) refused: BTreeMap<String, Refused>,
+    /// Codes whose facts it does not have.
+    pub(crate) not_judged: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -198,24 +260,40 @@ impl Found {
     /// A file cannot be read, or a line is no record; the error names it.
     pub fn read(records: &Path, drops: &Path) -> Result<Self> {
         let mut found = Self::default();
-        each_line(records, &mut |record| found.records.push(record))?;
+        each_line(records, &mut |record| {
+            found.records.push(record);
+            Ok(())
+        })?;
         each_line(drops, &mut |line: DroppedLine| {
             found.refused.insert(line.url, Refused { reason: line.reason, detail: line.detail });
+            Ok(())
         })?;
         Ok(found)
     }
-}
 
-fn each_line<T: for<'de> Deserialize<'de>>(path: &Path, each: &mut dyn FnMut(T)) -> Result<()> {
-    let context = || format!("reading {}", path.display());
-    let file = std::fs::File::open(path).map_err(|error| Error::from(error).context(context()))?;
-    for (number, line) in std::io::BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|error| Error::from(error).context(context()))?;
-        let value = serde_json::from_str(&line)
-            .map_err(|error| Error::from(error).context(format!("{}, line {}", context(), number + 1)))?;
-        each(value);
+    /// Reads what the crawl of an earlier audit found, to judge it again, and whether that crawl ended by itself.
+    ///
+    /// # Errors
+    /// The directory has no audit that has ended, or a file cannot be read.
+    pub fn again(directory: &Path) -> Result<(Self, bool)> {
+        let earlier = Earlier::open(directory)?;
+        let mut found = Self::read(&directory.join(AUDITED), &directory.join(DROPS))?;
+        found.not_judged = earlier.not_judged().clone();
+        Ok((found, earlier.is_complete()))
     }
-    Ok(())
+
+    /// The URL of the first answer.
+    pub fn first_url(&self) -> Option<&str> {
+        self.records.first().map(|record| record.url.as_str())
+    }
+
+    /// Writes the records, so that they can be [read](Self::read) again.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, records: &Path) -> Result<()> {
+        crate::tables::lines(records, self.records.iter())
+    }
 }
 
 /// The result of an audit.
@@ -230,6 +308,12 @@ pub struct Audit {
     pub gate: Vec<GateFailure>,
     /// The codes that were judged.
     pub codes: Vec<Code>,
+    /// The codes that were not, because what they need was not looked at.
+    pub not_judged: BTreeSet<String>,
+    /// The limits of the codes, by the names of their settings without `audit_`.
+    pub(crate) limits: BTreeMap<&'static str, Value>,
+    /// What is to be said of the settings: rules for accepted issues that are over or match nothing.
+    pub notes: Vec<String>,
     /// The site.
     pub site: Site,
     /// The report of the crawl, if this audit ran it.

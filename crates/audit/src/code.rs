@@ -95,6 +95,11 @@ impl Code {
         }
     }
 
+    /// The limits in the settings that it compares with, without their `audit_`: those that `when` names in brackets.
+    pub fn limits(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.when.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0))
+    }
+
     /// Sets the severity.
     pub const fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;

@@ -1,7 +1,12 @@
 //! Findings: what a rule tells of a page or a site.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::measure::Measure;
 
 /// Places of one finding that are kept; further ones are only counted.
 const MAX_PLACES: usize = 100;
@@ -106,35 +111,58 @@ impl Finding {
         }
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self.code == other.code
-            && self.url == other.url
-            && self.target == other.target
-            && self.group == other.group
+    /// What it is about, as text: equal for findings that are one issue.
+    pub(crate) fn key(&self) -> String {
+        issue_key(&self.code, &self.url, self.target.as_deref(), self.group.as_deref())
     }
 }
 
-/// The findings of a rule. Several of one code about the same page and target become one with several places.
+/// What an issue is about, as text.
+pub(crate) fn issue_key(code: &str, url: &str, target: Option<&str>, group: Option<&str>) -> String {
+    [code, url, target.unwrap_or_default(), group.unwrap_or_default()].join("\0")
+}
+
+/// The findings of a rule. Several of one code about the same page, target and group become one with several places.
 #[derive(Clone, Debug, Default)]
-pub struct Findings(Vec<Finding>);
+pub struct Findings {
+    found: Vec<Finding>,
+    /// The places of findings in the list, by hashes of what they are about.
+    known: HashMap<u128, usize>,
+    measures: Vec<Measure>,
+}
 
 impl Findings {
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
-        // The findings of a page are few kinds, and equal ones come one after the other.
-        let known = self.0.iter_mut().rev().take(8).find(|known| known.is_same(&finding));
-        match known {
-            None => self.0.push(finding),
-            Some(known) => finding.at.into_iter().for_each(|place| known.add_place(place)),
+        match self.known.entry(xxh3_128(finding.key().as_bytes())) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(self.found.len());
+                self.found.push(finding);
+            }
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                let known = &mut self.found[*entry.get()];
+                let not_kept = finding.places.saturating_sub(finding.at.len());
+                finding.at.into_iter().for_each(|place| known.add_place(place));
+                known.places += not_kept;
+            }
         }
     }
 
     /// The findings, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
-        self.0.iter()
+        self.found.iter()
+    }
+
+    /// Notes a number of the page that a limit of the settings is compared with after the crawl.
+    pub(crate) fn measure(&mut self, measure: Measure) {
+        self.measures.push(measure);
     }
 
     pub(crate) fn into_vec(self) -> Vec<Finding> {
-        self.0
+        self.found
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<Finding>, Vec<Measure>) {
+        (self.found, self.measures)
     }
 }

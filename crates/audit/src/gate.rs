@@ -3,13 +3,17 @@
 use huntsman_crawler::{Error, Result};
 use serde::Serialize;
 
-use crate::issue::{Issue, check_name, severity_of};
+use crate::choices::check_name;
+use crate::issue::{Issue, severity_of};
 use crate::rule::RuleSet;
 
-/// A condition under which an audit fails: a severity, a family or a code, with `>N` behind it for more than N issues.
+/// A condition under which an audit fails: a severity, a family or a code; with `new:` before it only issues count that an earlier audit does not
+/// have, and with `>N` behind it N of them are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailOn {
+    text: String,
     name: String,
+    is_new: bool,
     more_than: usize,
 }
 
@@ -36,31 +40,48 @@ impl FailOn {
         let wrong = || {
             let shown = text.escape_debug();
             Error::usage(format!(
-                "--fail-on {shown}: use error, warning, notice, a family or a code, such as error or links>5"
+                "--fail-on {shown}: use error, warning, notice, a family or a code, such as error, links>5 or new:error"
             ))
         };
-        let (name, more_than) = match text.split_once('>') {
-            None => (text, 0),
+        let rest = text.strip_prefix("new:");
+        let is_new = rest.is_some();
+        let rest = rest.unwrap_or(text);
+        let (name, more_than) = match rest.split_once('>') {
+            None => (rest, 0),
             Some((name, number)) => (name, number.trim().parse().map_err(|_| wrong())?),
         };
         let name = name.trim();
         if severity_of(name).is_none() {
             check_name(name, rules).map_err(|_| wrong())?;
         }
-        Ok(Self { name: name.to_owned(), more_than })
+        Ok(Self { text: text.to_owned(), name: name.to_owned(), is_new, more_than })
+    }
+
+    /// Whether it needs an earlier audit.
+    pub(crate) fn is_about_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Whether an issue counts.
+    pub(crate) fn counts(&self, severity: &str, family: &str, code: &str, is_new: bool) -> bool {
+        let is_named = severity == self.name || family == self.name || code == self.name;
+        is_named && (is_new || !self.is_new)
+    }
+
+    /// The failure, if this number of issues is too many.
+    pub(crate) fn failure(&self, issues: usize) -> Option<GateFailure> {
+        (issues > self.more_than).then(|| GateFailure {
+            condition: self.text.clone(),
+            issues,
+            allowed: self.more_than,
+        })
     }
 
     pub(crate) fn judge(&self, issues: &[Issue]) -> Option<GateFailure> {
         let is_meant = |issue: &&Issue| {
-            let is_named =
-                issue.severity.name() == self.name || issue.family == self.name || issue.code == self.name;
-            is_named && issue.ignored.is_none()
+            let is_new = issue.new == Some(true);
+            issue.ignored.is_none() && self.counts(issue.severity.name(), &issue.family, &issue.code, is_new)
         };
-        let found = issues.iter().filter(is_meant).count();
-        (found > self.more_than).then(|| GateFailure {
-            condition: self.name.clone(),
-            issues: found,
-            allowed: self.more_than,
-        })
+        self.failure(issues.iter().filter(is_meant).count())
     }
 }

@@ -21,10 +21,16 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod audit;
+mod choices;
 mod code;
+mod compare;
+mod earlier;
+mod facts;
 mod finding;
 mod gate;
+mod given;
 mod issue;
+mod measure;
 mod page;
 mod place;
 mod rank;
@@ -39,9 +45,12 @@ mod tables;
 
 pub use audit::{Audit, AuditBuilder, AuditOptions, Found, settings};
 pub use code::{Code, Level, PageClass, Severity};
+pub use compare::{Compare, Comparison, PageCounts, Standing};
+pub use earlier::Earlier;
 pub use finding::{Finding, Findings, Place};
 pub use gate::{FailOn, GateFailure};
 pub use issue::{Evidence, Issue};
+pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
 pub use record::{Alternate, Edge, EdgeKind, HtmlRecord, Kind, Record};
 pub use rule::{Rule, codes};

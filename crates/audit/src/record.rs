@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Place};
+use crate::measure::Measure;
 
 /// Why a URL was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -182,4 +183,6 @@ pub struct Record {
     pub edges: Vec<Edge>,
     /// What rules found on the page alone.
     pub findings: Vec<Finding>,
+    /// Numbers of the page that limits are compared with.
+    pub measures: Vec<Measure>,
 }

@@ -378,6 +378,12 @@ pub(crate) fn authority(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
+/// The front page of the host of a URL, which stands for the host in issues about all of it.
+pub(crate) fn front_of(url: &str) -> String {
+    let end = url.find("://").map_or(0, |at| at + 3) + authority(url).len();
+    format!("{}/", &url[..end])
+}
+
 /// The form in which the crawl compares URLs.
 pub(crate) fn fold(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| CanonicalOptions::default().canonical(&url))
@@ -390,7 +396,11 @@ fn merged(mut records: Vec<Record>) -> Vec<Record> {
         let is_self = record.redirect.as_deref() == Some(record.url.as_str());
         (record.error.is_some(), is_self, record.is_head, record.kind, !record.is_start)
     };
-    records.sort_by(|a, b| (&a.url, rank(a)).cmp(&(&b.url, rank(b))));
+    // Of several failed tries the order of arrival must not decide.
+    let said = |record: &Record| (record.status, record.bytes);
+    records.sort_by(|a, b| {
+        (&a.url, rank(a), said(a), &a.error, &a.detail).cmp(&(&b.url, rank(b), said(b), &b.error, &b.detail))
+    });
     records.dedup_by(|later, first| {
         let is_same = later.url == first.url;
         first.is_start |= is_same && later.is_start;

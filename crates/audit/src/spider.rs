@@ -260,16 +260,9 @@ impl Spider for AuditSpider {
         }
         if record.redirect.is_some() {
             self.redirected(page, &record, out);
-        } else if let Some(audited) = AuditedPage::of(page, &judge.limits) {
-            record.html = Some(audited.record());
-            if record.kind == Kind::Page {
-                record.edges = audited.edges();
-                let mut findings = Findings::default();
-                judge.rules.judge_page(&audited, &mut findings);
-                record.findings = findings.into_vec();
-                self.follow(&record, out);
-                self.probe(page, out);
-            }
+        } else if judged(page, &mut record, &judge.limits, &judge.rules) && record.kind == Kind::Page {
+            self.follow(&record, out);
+            self.probe(page, out);
         }
         out.item(record);
         Ok(())
@@ -307,6 +300,19 @@ impl Spider for AuditSpider {
         });
         Ok(())
     }
+}
+
+/// Adds to the record of a page what it says, and what the rules find on it. Returns whether it is HTML that can be judged.
+pub(crate) fn judged(page: &Page, record: &mut Record, limits: &AuditSettings, rules: &RuleSet) -> bool {
+    let Some(audited) = AuditedPage::of(page, limits) else { return false };
+    record.html = Some(audited.record());
+    if record.kind == Kind::Page {
+        record.edges = audited.edges();
+        let mut findings = Findings::default();
+        rules.judge_page(&audited, &mut findings);
+        (record.findings, record.measures) = findings.into_parts();
+    }
+    true
 }
 
 /// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed.
@@ -373,7 +379,7 @@ pub(crate) fn is_public(url: &Url) -> bool {
 }
 
 /// The parts of a record that headers tell.
-fn record_of(page: &Page) -> Record {
+pub(crate) fn record_of(page: &Page) -> Record {
     let (request, response) = (page.request(), page.response());
     let headers = &response.headers;
     let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
@@ -483,7 +489,9 @@ impl RuleSet {
             rule.page(page, &mut found);
         }
         let applies = |finding: &Finding| self.code(&finding.code).is_some_and(|code| page.is(code.judges));
-        found.into_vec().into_iter().filter(applies).for_each(|finding| findings.add(finding));
+        let (found, measures) = found.into_parts();
+        found.into_iter().filter(applies).for_each(|finding| findings.add(finding));
+        measures.into_iter().for_each(|measure| findings.measure(measure));
     }
 }
 

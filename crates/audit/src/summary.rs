@@ -12,11 +12,14 @@ use crate::issue::Issue;
 
 /// Codes that are listed.
 const CODES: usize = 10;
+/// Notes that are shown, and their characters.
+const NOTES: usize = 2;
+const NOTE: usize = 120;
 /// Characters of a URL that are shown.
 const URL: usize = 60;
 
 impl Audit {
-    /// The summary: coverage, the worst codes, and the gate, in at most 22 lines.
+    /// The summary: coverage, the worst codes, and the gate, in at most 24 lines.
     pub fn summary(&self, style: Style) -> String {
         let mut text = String::new();
         let pages = self.site.pages(PageClass::Html).count();
@@ -33,6 +36,9 @@ impl Audit {
             let note = "the crawl ended early: what is missing was not judged";
             let _ = writeln!(text, "  {}", style.yellow(note));
         }
+        for note in self.notes.iter().take(NOTES) {
+            let _ = writeln!(text, "  {}", style.yellow(&shorten(&escape(note), NOTE)));
+        }
         let errors = counted(number(Severity::Error), "error");
         let errors = if number(Severity::Error) > 0 { style.red(&errors) } else { errors };
         let _ = writeln!(
@@ -40,7 +46,12 @@ impl Audit {
             "  {errors}, {}, {}{}",
             counted(number(Severity::Warning), "warning"),
             counted(number(Severity::Notice), "notice"),
-            if self.ignored.is_empty() { String::new() } else { format!(", {} ignored", self.ignored.len()) }
+            match (self.new_issues(), self.ignored.len()) {
+                (None, 0) => String::new(),
+                (None, ignored) => format!(", {ignored} ignored"),
+                (Some(new), 0) => format!("; {new} of them new"),
+                (Some(new), ignored) => format!("; {new} of them new; {ignored} ignored"),
+            }
         );
         let mut codes: BTreeMap<(Severity, &str), Vec<&Issue>> = BTreeMap::new();
         self.issues

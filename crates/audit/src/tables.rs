@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use huntsman_crawler::{Error, Result};
 use huntsman_files::Output;
@@ -148,6 +148,12 @@ impl Audit {
         }))
     }
 
+    /// Number of issues that the earlier audit does not have with which this one was compared; `None` without such an audit.
+    pub fn new_issues(&self) -> Option<usize> {
+        let is_compared = self.issues.iter().chain(&self.ignored).any(|issue| issue.new.is_some());
+        is_compared.then(|| self.issues.iter().filter(|issue| issue.new == Some(true)).count())
+    }
+
     /// The totals for `report.json`.
     pub fn totals(&self) -> Value {
         let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -163,8 +169,12 @@ impl Audit {
             "severities": severities,
             "codes": codes,
             "judged": self.codes.iter().map(|code| code.name).collect::<Vec<_>>(),
+            "not_judged": self.not_judged,
+            "limits": self.limits,
             "pages": {"html": count(PageClass::Html), "indexable": count(PageClass::Indexable), "content": count(PageClass::Content)},
             "is_complete": self.site.is_complete(),
+            "new": self.new_issues(),
+            "notes": self.notes,
             "gate": self.gate,
         })
     }
@@ -182,7 +192,7 @@ fn row_of_issue(issue: &Issue) -> Value {
     })
 }
 
-fn lines<T: Serialize>(path: &Path, values: impl Iterator<Item = T>) -> Result<()> {
+pub(crate) fn lines<T: Serialize>(path: &Path, values: impl Iterator<Item = T>) -> Result<()> {
     written(path, |file| {
         for value in values {
             serde_json::to_writer(&mut *file, &value)?;
@@ -194,20 +204,68 @@ fn lines<T: Serialize>(path: &Path, values: impl Iterator<Item = T>) -> Result<(
 
 /// Writes objects with the same fields as rows, with the names of the fields above them.
 fn table(path: &Path, rows: impl Iterator<Item = Value>) -> Result<()> {
-    written(path, |file| {
-        let mut buffer = Vec::new();
-        let mut has_header = false;
-        for row in rows {
-            let Value::Object(row) = row else { continue };
-            if !std::mem::replace(&mut has_header, true) {
-                let names: Vec<Value> = row.keys().map(|name| name.as_str().into()).collect();
-                csv_row(&names, &mut buffer)?;
-            }
-            csv_row(row.values(), &mut buffer)?;
-            file.write_all(&buffer)?;
-            buffer.clear();
+    let mut table = Table::create(path)?;
+    for row in rows {
+        table.row(&row)?;
+    }
+    table.finish()
+}
+
+/// A table that is written row by row. Its file is replaced when it is finished.
+pub(crate) struct Table {
+    path: PathBuf,
+    output: Output,
+    buffer: Vec<u8>,
+    has_header: bool,
+}
+
+impl Table {
+    /// Bytes that are written at once.
+    const BUFFER: usize = 64 * 1_024;
+
+    /// Begins a table.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let output = Output::new(path)
+            .map_err(|error| Error::from(error).context(format!("writing {}", path.display())))?;
+        Ok(Self { path: path.to_owned(), output, buffer: Vec::new(), has_header: false })
+    }
+
+    /// Adds an object as a row. The first one gives the names of the columns.
+    pub(crate) fn row(&mut self, row: &Value) -> Result<()> {
+        let Value::Object(row) = row else { return Ok(()) };
+        if !std::mem::replace(&mut self.has_header, true) {
+            let names: Vec<Value> = row.keys().map(|name| name.as_str().into()).collect();
+            csv_row(&names, &mut self.buffer)?;
         }
+        csv_row(row.values(), &mut self.buffer)?;
+        if self.buffer.len() < Self::BUFFER {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let done = self.output.write_all(&self.buffer);
+        self.buffer.clear();
+        done.map_err(|error| Error::from(error).context(format!("writing {}", self.path.display())))
+    }
+
+    /// Puts the table in place.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        let path = self.path;
+        self.output
+            .finish()
+            .map_err(|error| Error::from(error).context(format!("writing {}", path.display())))?;
         Ok(())
+    }
+}
+
+/// Writes a value as JSON for people.
+pub(crate) fn written_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    written(path, |file| {
+        serde_json::to_writer_pretty(&mut *file, value)?;
+        Ok(file.write_all(b"\n")?)
     })
 }
 

@@ -47,7 +47,8 @@ settings! {
         audit_severity: BTreeMap<String, String> = BTreeMap::new();
         /// Issues that are listed as ignored.
         audit_ignore: Vec<AuditIgnore> = Vec::new();
-        /// What makes the command fail: a severity, a family or a code, with `>N` behind it for more than N issues.
+        /// What makes the command fail: a severity, a family or a code; `new:` before it counts only issues that the baseline does not have,
+        /// and `>N` behind it allows N of them.
         audit_fail_on: Vec<String> = Vec::new();
     }
 }
@@ -61,6 +62,12 @@ pub struct AuditIgnore {
     /// Pattern of the URL of the issue: a glob, or a regular expression after `re:`; without one, every URL.
     #[serde(default)]
     pub url: Option<String>,
+    /// Pattern of the other URL that the issue is about, such as the target of a redirect; without one, every issue.
+    #[serde(default)]
+    pub target: Option<String>,
+    /// The last day on which they are accepted, in UTC: `2027-03-31`.
+    #[serde(default)]
+    pub until: Option<String>,
     /// Why they are accepted; it stands in the report.
     #[serde(default)]
     pub reason: Option<String>,

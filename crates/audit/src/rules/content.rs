@@ -7,6 +7,7 @@ use crate::code::Code;
 use crate::code::PageClass::{Content as C, Indexable};
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings};
+use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, width};
 use crate::record::{HtmlRecord, Record};
 use crate::rule::Rule;
@@ -90,10 +91,7 @@ impl Rule for Content {
         titles(page, findings);
         descriptions(page, findings);
         headings(page, findings);
-        let (words, min) = (page.words(), page.limits().audit_words_min);
-        if words < min {
-            findings.add(Finding::of("thin").value(words).limit(min));
-        }
+        findings.measure(Measure::new(Measured::Words, page.words()));
         match page.lang() {
             None => findings.add(Finding::of("lang-missing")),
             Some(lang) if !language::is_valid(&lang) => findings.add(Finding::of("lang-invalid").value(lang)),
@@ -119,7 +117,10 @@ fn titles(page: &AuditedPage<'_>, findings: &mut Findings) {
     let titles = &page.facts().titles;
     match page.title() {
         None => findings.add(Finding::of("title-missing")),
-        Some(title) => limited(page, "title", title, titles.first().map(|title| title.offset), findings),
+        Some(title) => {
+            let place = titles.first().map(|title| page.place(title.offset));
+            findings.measure(Measure::new(Measured::Title, width(title)).at(place));
+        }
     }
     if titles.len() > 1 {
         let finding = Finding::of("title-multiple").value(titles.len());
@@ -131,31 +132,15 @@ fn descriptions(page: &AuditedPage<'_>, findings: &mut Findings) {
     let all: Vec<(String, u32)> = page.descriptions().collect();
     match all.iter().find(|(text, _)| !text.is_empty()) {
         None => findings.add(Finding::of("description-missing")),
-        Some((text, offset)) => limited(page, "description", text, Some(*offset), findings),
+        Some((text, offset)) => {
+            let place = Some(page.place(*offset));
+            findings.measure(Measure::new(Measured::Description, width(text)).at(place));
+        }
     }
     if all.len() > 1 {
         let finding = Finding::of("description-multiple").value(all.len());
         findings.add(all.iter().map(|(_, offset)| page.place(*offset)).fold(finding, Finding::at));
     }
-}
-
-/// Judges the length of a title or a description.
-fn limited(page: &AuditedPage<'_>, what: &str, text: &str, offset: Option<u32>, findings: &mut Findings) {
-    let limits = page.limits();
-    let (min, max) = match what {
-        "title" => (limits.audit_title_min, limits.audit_title_max),
-        _ => (limits.audit_description_min, limits.audit_description_max),
-    };
-    let length = width(text);
-    let found = if length < min {
-        Finding::of(&format!("{what}-short")).limit(min)
-    } else if length > max {
-        Finding::of(&format!("{what}-long")).limit(max)
-    } else {
-        return;
-    };
-    let found = found.value(length);
-    findings.add(offset.map(|offset| page.place(offset)).into_iter().fold(found, Finding::at));
 }
 
 fn headings(page: &AuditedPage<'_>, findings: &mut Findings) {

@@ -4,6 +4,7 @@ use crate::code::Code;
 use crate::code::PageClass::Any;
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings};
+use crate::measure::{MIN_ALT, Measure, Measured};
 use crate::page::{AuditedPage, width};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
@@ -81,9 +82,9 @@ impl Rule for Images {
             if image.alt.is_none() && !image.is_named_otherwise && !image.is_pixel {
                 findings.add(Finding::of("img-alt-missing").at(place()));
             }
-            let (length, max) = (image.alt.as_deref().map_or(0, width), page.limits().audit_alt_max);
-            if length > max {
-                findings.add(Finding::of("img-alt-long").value(length).limit(max).at(place()));
+            let length = image.alt.as_deref().map_or(0, width);
+            if length >= MIN_ALT {
+                findings.measure(Measure::new(Measured::Alt, length).at(Some(place())));
             }
             if !image.has_size {
                 findings.add(Finding::of("img-no-size").at(place()));

@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::code::PageClass::Any;
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings};
+use crate::measure::{Measure, Measured};
 use crate::page::AuditedPage;
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
@@ -92,10 +93,7 @@ impl Rule for Links {
                 private(page, &url, resource.offset, findings);
             }
         }
-        let max = page.limits().audit_links_max;
-        if targets.len() > max {
-            findings.add(Finding::of("too-many-links").value(targets.len()).limit(max));
-        }
+        findings.measure(Measure::new(Measured::Links, targets.len()));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {

@@ -7,6 +7,7 @@ use crate::code::Code;
 use crate::code::PageClass::Any;
 use crate::code::Severity::Notice;
 use crate::finding::{Finding, Findings};
+use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, resource_kind};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
@@ -45,15 +46,8 @@ impl Rule for Performance {
     }
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
-        let limits = page.limits();
-        let bytes = page.page().response().body.len() as u64;
-        if bytes > limits.audit_page_bytes_max {
-            findings.add(Finding::of("page-heavy").value(bytes).limit(limits.audit_page_bytes_max));
-        }
-        let elements = page.facts().elements;
-        if elements > limits.audit_dom_max {
-            findings.add(Finding::of("dom-large").value(elements).limit(limits.audit_dom_max));
-        }
+        findings.measure(Measure::new(Measured::PageBytes, page.page().response().body.len()));
+        findings.measure(Measure::new(Measured::Elements, page.facts().elements));
         // Browsers load one of the candidates of an image, so those of a srcset do not count.
         let is_loaded =
             |kind| resource_kind(kind).is_some() && kind != huntsman_html::ResourceKind::ImageCandidate;
@@ -66,10 +60,7 @@ impl Rule for Performance {
             page.link_elements().filter(|link| link.has_rel("stylesheet")).filter_map(|link| link.href);
         let loaded: BTreeSet<String> =
             resources.chain(styles).filter_map(|href| page.resolved(href)).collect();
-        if loaded.len() > limits.audit_requests_max {
-            findings
-                .add(Finding::of("too-many-requests").value(loaded.len()).limit(limits.audit_requests_max));
-        }
+        findings.measure(Measure::new(Measured::Requests, loaded.len()));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {

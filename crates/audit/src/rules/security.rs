@@ -9,7 +9,7 @@ use crate::finding::{Finding, Findings, Place};
 use crate::page::{AuditedPage, is_named, resource_kind};
 use crate::record::{Kind, Record};
 use crate::rule::Rule;
-use crate::site::{Site, authority};
+use crate::site::{Site, authority, front_of};
 
 const fn code(name: &'static str) -> Code {
     Code::new("security", name)
@@ -99,8 +99,10 @@ pub(super) fn by_host<'a>(
         if faulty.len() > 1 && faulty.len() == number {
             let places =
                 faulty.iter().map(|record| Place { page: Some(record.url.clone()), ..Place::default() });
-            let finding =
-                Finding::of(code).url(&faulty[0].url).group(host).value(format!("all {number} of the host"));
+            let finding = Finding::of(code)
+                .url(&front_of(&faulty[0].url))
+                .group(host)
+                .value(format!("all {number} of the host"));
             findings.add(places.fold(finding, Finding::at));
         } else {
             faulty.into_iter().for_each(|record| findings.add(Finding::of(code).url(&record.url)));
@@ -108,18 +110,19 @@ pub(super) fn by_host<'a>(
     }
 }
 
-/// One finding for each name and value, with the pages that have it.
+/// One finding for each host, name and value, with the pages that have it.
 fn by_value<'a>(
     code: &str,
     found: impl Iterator<Item = (&'a String, &'a (String, String))>,
     findings: &mut Findings,
 ) {
-    let mut groups: BTreeMap<&(String, String), Vec<&String>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, &(String, String)), Vec<&String>> = BTreeMap::new();
     for (url, value) in found {
-        groups.entry(value).or_default().push(url);
+        groups.entry((front_of(url), value)).or_default().push(url);
     }
-    for ((name, value), urls) in groups {
-        let finding = Finding::of(code).url(urls[0]).group(name.as_str()).value(value.as_str());
+    for ((front, (name, value)), urls) in groups {
+        let group = format!("{name}: {value}");
+        let finding = Finding::of(code).url(&front).group(group).value(value.as_str());
         let places = urls.into_iter().map(|url| Place { page: Some(url.clone()), ..Place::default() });
         findings.add(places.fold(finding, Finding::at));
     }

@@ -9,6 +9,7 @@ use crate::code::Code;
 use crate::code::PageClass::{Any, Indexable};
 use crate::code::Severity::Notice;
 use crate::finding::{Finding, Findings};
+use crate::measure::{Measure, Measured};
 use crate::page::AuditedPage;
 use crate::record::EdgeKind;
 use crate::rule::Rule;
@@ -57,7 +58,7 @@ impl Rule for UrlRules {
     }
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
-        let (url, limits) = (page.url(), page.limits());
+        let url = page.url();
         let path = url.path();
         let plain = without_percent_codes(path);
         let has_code = |test: fn(u8) -> bool| percent_codes(path).any(test);
@@ -73,14 +74,8 @@ impl Rule for UrlRules {
             findings.add(Finding::of(code).value(path));
         }
         let length = crate::page::without_fragment(url).chars().count();
-        if length > limits.audit_url_max {
-            findings.add(Finding::of("url-long").value(length).limit(limits.audit_url_max));
-        }
-        let parameters = url.query_pairs().count();
-        if parameters > limits.audit_url_parameters_max {
-            findings
-                .add(Finding::of("url-parameters").value(parameters).limit(limits.audit_url_parameters_max));
-        }
+        findings.measure(Measure::new(Measured::Url, length));
+        findings.measure(Measure::new(Measured::UrlParameters, url.query_pairs().count()));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {

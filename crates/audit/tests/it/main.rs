@@ -1,4 +1,5 @@
 //! Tests of audits through their public interface.
 
 mod catalogue;
+mod compare;
 mod issues;

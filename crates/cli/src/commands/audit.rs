@@ -1,10 +1,13 @@
 //! `huntsman audit`: crawls a site, judges it, and writes and prints what is wrong.
 
+mod again;
+mod compare;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
-use huntsman::audit::{Audit, AuditOptions, Code, Found};
+use huntsman::audit::{Audit, AuditOptions, Code, Earlier, Found};
 use huntsman::middleware::sinks::JsonLines;
 use huntsman::output::{AUDITED, DROPS};
 use huntsman::{Backend, HttpDownloader, StartUrls};
@@ -45,6 +48,18 @@ struct JudgedArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["seeds", "urls"])]
     list: Option<PathBuf>,
 
+    /// Judges the audit in this directory again, with the settings of now and without a network, and replaces its files.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["seeds", "urls", "list", "out"])]
+    job: Option<PathBuf>,
+
+    /// Judges pages of a file of JSON lines, without a network: `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["seeds", "urls", "list", "job"])]
+    pages: Option<PathBuf>,
+
+    /// Directory of an earlier audit: issues that it does not have are marked as new.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    baseline: Option<PathBuf>,
+
     /// Leaves out links to other sites.
     #[arg(long)]
     no_external: bool,
@@ -65,7 +80,8 @@ struct JudgedArgs {
     #[arg(long, value_name = "CODE")]
     ignore_code: Vec<String>,
 
-    /// Exits with code 10 on issues of this severity, family or code; with >N behind it, on more than N (repeatable; setting audit_fail_on).
+    /// Exits with code 10 on issues of this severity, family or code; `new:` before it counts only issues that the baseline does not have, and >N
+    /// behind it allows N of them (repeatable; setting audit_fail_on).
     #[arg(long, value_name = "WHAT")]
     fail_on: Vec<String>,
 }
@@ -81,12 +97,18 @@ enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Compares two audits: which issues are new and which are fixed, and how pages changed.
+    #[command(before_help = "Examples:\n  huntsman audit compare monday friday\n  \
+        huntsman audit compare live staging --map https://staging.example=https://example.org --fail-on new:error")]
+    Compare(compare::CompareArgs),
 }
 
 pub(crate) async fn run(args: AuditArgs) -> Outcome {
     let AuditArgs { what, mut site, judged } = args;
-    if let Some(AuditCommand::Codes { code, json }) = what {
-        return codes(code.as_deref(), json);
+    match what {
+        Some(AuditCommand::Codes { code, json }) => return codes(code.as_deref(), json),
+        Some(AuditCommand::Compare(args)) => return compare::run(&args),
+        None => {}
     }
     if site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: an audit writes several files; name a directory"));
@@ -99,15 +121,27 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
         .no_sitemaps(judged.no_sitemaps)
         .only(judged.rules)
         .ignore(judged.ignore_code)
-        .fail_on(judged.fail_on);
-    let seeds = match &judged.list {
-        Some(list) => StartUrls::of(&[], Some(list))?,
-        None => site.start_urls()?,
-    };
+        .fail_on(judged.fail_on)
+        .baseline(judged.baseline.as_deref().map(Earlier::open).transpose()?);
     let mut defaults = super::crawl::defaults();
     defaults.extend(huntsman::audit::settings());
     let config = Config::load(&site.settings, defaults, site.settings())?;
     options.check(&config.settings)?;
+    if let Some(dir) = &judged.job {
+        return again::job(dir, &options, &config);
+    }
+    if let Some(file) = &judged.pages {
+        return again::pages(file, &site, &options, &config);
+    }
+    let seeds = match &judged.list {
+        Some(list) => StartUrls::of(&[], Some(list))?,
+        None => site.start_urls()?,
+    };
+    if site.output.fresh && judged.baseline.is_some() && judged.baseline == site.output.out {
+        return Err(Failure::usage(
+            "--baseline names the directory that --fresh deletes; name another one by --out",
+        ));
+    }
     let Some(ended) = crawl(&site, &options, seeds, &config).await? else { return Ok(Exit::Done) };
     tell(ended, &options, &config, site.output.fail_on_limit)
 }

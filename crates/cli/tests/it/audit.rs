@@ -77,3 +77,45 @@ fn codes_are_listed_and_explained() {
     assert_eq!(run(huntsman(dir.path()).args(["audit", "codes", "no-such"])).code, Some(2));
     assert_eq!(run(huntsman(dir.path()).arg("audit")).code, Some(2), "without a URL");
 }
+
+#[test]
+fn an_audit_is_judged_again_compared_and_has_a_baseline() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let first = run(audit(dir.path(), &site).args(["--rules", "status,images"]));
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let (asked, out) = (site.count("/"), dir.path().join("out"));
+    let judge = |more: &[&str]| run(huntsman(dir.path()).args(["audit", "--job", "out"]).args(more));
+    let again = judge(&["--rules", "images", "--fail-on", "img-broken"]);
+    assert_eq!(again.code, Some(10), "{again:?}");
+    assert_eq!(
+        (lines(out.join("issues.jsonl")).len(), report(&out)["audit"]["issues"].as_u64()),
+        (3, Some(3))
+    );
+    let verified = run(huntsman(dir.path()).args(["verify".as_ref(), out.as_os_str()]));
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert_eq!(site.count("/"), asked, "nothing was requested");
+    let new = judge(&["--baseline", "out", "--rules", "status,images", "--fail-on", "new:status"]);
+    assert!(new.code == Some(10) && new.stderr.contains("1 of them new"), "{new:?}");
+    for wrong in [&["--fail-on", "new:error"][..], &["--baseline", "nowhere"]] {
+        assert_eq!(judge(wrong).code, Some(2), "{wrong:?}");
+    }
+    let given = "{\"url\":\"https://a.example/\",\"html\":\"<title>T</title>\"}\n";
+    std::fs::write(dir.path().join("given.jsonl"), given).unwrap();
+    let pages = run(huntsman(dir.path()).args(["audit", "--pages", "given.jsonl"]));
+    assert_eq!(pages.code, Some(0), "{pages:?}");
+    let given = dir.path().join("a.example-audit");
+    assert!(field(&lines(given.join("issues.jsonl")), "code").iter().any(|code| code == "title-short"));
+    let compared =
+        run(huntsman(dir.path()).args(["audit", "compare", "out", "out", "--fail-on", "new:error"]));
+    assert!(compared.code == Some(0) && compared.stderr.contains("4 unchanged"), "{compared:?}");
+    assert!(dir.path().join("audit-compare/compare.json").is_file());
+    let failed = run(huntsman(dir.path()).args([
+        "audit",
+        "compare",
+        "a.example-audit",
+        "out",
+        "--fail-on",
+        "new:error",
+    ]));
+    assert_eq!(failed.code, Some(10), "{failed:?}");
+}

@@ -1,0 +1,72 @@
+//! Which codes need facts that an audit may lack. A code without its facts is not judged, which is another thing than finding nothing.
+
+/// Need links to other sites.
+pub(crate) const OF_EXTERNAL: &[&str] = &["dns-failure", "external-broken", "external-redirect"];
+
+/// Need images, scripts and styles.
+pub(crate) const OF_RESOURCES: &[&str] = &["blocked-resource", "img-broken", "img-heavy", "no-cache"];
+
+/// Need sitemaps.
+pub(crate) const OF_SITEMAPS: &[&str] =
+    &["blocked-in-sitemap", "noindex-in-sitemap", "non200-in-sitemap", "noncanonical-in-sitemap", "orphan"];
+
+/// Need a crawl that ended by itself: they are about what is nowhere.
+pub(crate) const OF_ABSENCE: &[&str] = &["orphan"];
+
+/// Need requests, which pages that are given as a file did not come with. What such a file shows of them is told.
+pub(crate) const OF_REQUESTS: &[&str] = &[
+    "blocked-by-robots",
+    "broken-internal-link",
+    "canonical-chain",
+    "canonical-to-error",
+    "canonical-to-noindex",
+    "canonical-to-redirect",
+    "fragment-broken",
+    "hreflang-no-return",
+    "hreflang-non200",
+    "hreflang-noindex",
+    "hreflang-noncanonical",
+    "link-to-redirect",
+    "pagination-rel",
+    "redirect-chain",
+    "redirect-loop",
+    "redirect-to-error",
+    "server-error",
+    "temporary-redirect",
+    "timeout",
+    "too-deep",
+];
+
+/// Need the headers of answers, and tell something wrong without them.
+pub(crate) const OF_HEADERS: &[&str] = &[
+    "canonical-missing",
+    "cookie-flags",
+    "csp-missing",
+    "frame-options-missing",
+    "hsts-missing",
+    "nosniff-missing",
+    "referrer-policy-missing",
+    "server-version",
+];
+
+/// Need the number of bytes on the wire, and tell something wrong without it.
+pub(crate) const OF_WIRE: &[&str] = &["no-compression"];
+
+/// Whether a code tells something wrong without its facts.
+pub(crate) fn misleads(code: &str) -> bool {
+    OF_HEADERS.contains(&code) || OF_WIRE.contains(&code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_code() {
+        let codes = crate::codes();
+        let lists = [OF_EXTERNAL, OF_RESOURCES, OF_SITEMAPS, OF_ABSENCE, OF_REQUESTS, OF_HEADERS, OF_WIRE];
+        for name in lists.into_iter().flatten() {
+            assert!(codes.iter().any(|code| code.name == *name), "{name}");
+        }
+    }
+}
