@@ -104,6 +104,15 @@ impl Finding {
         self
     }
 
+    /// Adds a place, which is made only if it is kept.
+    pub(crate) fn at_made(mut self, place: impl FnOnce() -> Place) -> Self {
+        self.places += 1;
+        if self.at.len() < MAX_PLACES {
+            self.at.push(place());
+        }
+        self
+    }
+
     fn add_place(&mut self, place: Place) {
         self.places += 1;
         if self.at.len() < MAX_PLACES {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use huntsman_text::urlparts::CanonicalOptions;
 
 use crate::code::PageClass;
-use crate::finding::Place;
+use crate::finding::{Finding, Place};
 use crate::rank::LinkGraph;
 use crate::record::{Edge, EdgeKind, Kind, Record};
 use huntsman_middleware::AuditSettings;
@@ -65,12 +65,12 @@ pub enum Fault {
 /// The site after the crawl. URLs are without fragments, and all lists are sorted by URL.
 #[derive(Debug)]
 pub struct Site {
+    /// By URL, which is also how they are found.
     records: Vec<Record>,
-    index: HashMap<String, usize>,
-    /// By the form in which the crawl compares URLs: of two spellings only one is fetched.
+    /// By the form in which the crawl compares URLs, where it is another one: of two spellings only one is fetched.
     folded: HashMap<String, usize>,
-    /// Target, source and number of each reference.
-    inlinks: Vec<(String, usize, usize)>,
+    /// Source and number of each reference, by target, source and number: eight bytes a reference.
+    inlinks: Vec<(u32, u32)>,
     refused: BTreeMap<String, Refused>,
     listed: BTreeSet<String>,
     later_pages: HashSet<String>,
@@ -92,19 +92,14 @@ impl Site {
         is_complete: bool,
     ) -> Self {
         let records = merged(records);
-        let index: HashMap<String, usize> =
-            records.iter().enumerate().map(|(at, record)| (record.url.clone(), at)).collect();
         let mut folded = HashMap::new();
         for (at, record) in records.iter().enumerate() {
-            folded.entry(fold(&record.url)).or_insert(at);
-        }
-        let mut inlinks = Vec::new();
-        for (source, record) in records.iter().enumerate() {
-            for (number, edge) in record.edges.iter().enumerate() {
-                inlinks.push((edge.to.clone(), source, number));
+            let form = fold(&record.url);
+            if form != record.url {
+                folded.entry(form).or_insert(at);
             }
         }
-        inlinks.sort_unstable();
+        let inlinks = by_target(&records);
         let sitemaps = records.iter().filter(|record| record.kind == Kind::Sitemap);
         let listed = sitemaps.flat_map(|sitemap| sitemap.edges.iter().map(|edge| edge.to.clone())).collect();
         let missing =
@@ -115,7 +110,6 @@ impl Site {
         let redirect_targets = records.iter().filter_map(|record| record.redirect.clone()).collect();
         let mut site = Self {
             records,
-            index,
             folded,
             inlinks,
             refused,
@@ -182,8 +176,18 @@ impl Site {
 
     /// The answer of a URL, also if it was fetched in another spelling; `None` if it was not requested.
     pub fn get(&self, url: &str) -> Option<&Record> {
-        let at = self.index.get(url).or_else(|| self.folded.get(&fold(url)))?;
-        Some(&self.records[*at])
+        self.number_of(url).map(|at| &self.records[at])
+    }
+
+    fn number_of(&self, url: &str) -> Option<usize> {
+        self.exactly(url).or_else(|| {
+            let form = fold(url);
+            self.exactly(&form).or_else(|| self.folded.get(&form).copied())
+        })
+    }
+
+    fn exactly(&self, url: &str) -> Option<usize> {
+        self.records.binary_search_by(|record| record.url.as_str().cmp(url)).ok()
     }
 
     /// Why a URL was not requested, if the crawl told so.
@@ -208,13 +212,13 @@ impl Site {
 
     /// The fewest links from a start URL to an answer; redirects do not count. `None` if no links lead there.
     pub fn depth(&self, url: &str) -> Option<u16> {
-        self.depths[*self.index.get(url)?]
+        self.depths[self.exactly(url)?]
     }
 
     /// PageRank over the links of the site, from 0 to 100, which is that of the first page. A redirect passes all of it on, a link with nofollow
     /// loses its share, and links to the page itself do not count. `None` for what is no page of the site.
     pub fn rank(&self, url: &str) -> Option<f32> {
-        self.ranks[*self.index.get(url)?]
+        self.ranks[self.exactly(url)?]
     }
 
     /// Whether a redirect leads to exactly this URL.
@@ -224,11 +228,26 @@ impl Site {
 
     /// The references to exactly this URL, with the pages that have them.
     pub fn references(&self, url: &str) -> impl Iterator<Item = (&Record, &Edge)> {
-        let start = self.inlinks.partition_point(|(to, ..)| to.as_str() < url);
-        let to = url.to_owned();
-        self.inlinks[start..].iter().take_while(move |(found, ..)| *found == to).map(|(_, source, number)| {
-            let record = &self.records[*source];
-            (record, &record.edges[*number])
+        let start = self.inlinks.partition_point(|at| self.reference(*at).1.to.as_str() < url);
+        let first = self.inlinks.get(start).map(|at| self.reference(*at).1.to.as_str());
+        let to = first.filter(|first| *first == url);
+        let all = self.inlinks[start..].iter().map(|at| self.reference(*at));
+        all.take_while(move |(_, edge)| to == Some(edge.to.as_str()))
+    }
+
+    fn reference(&self, (source, number): (u32, u32)) -> (&Record, &Edge) {
+        let record = &self.records[source as usize];
+        (record, &record.edges[number as usize])
+    }
+
+    /// A finding with the places of these references. Of many only the first are kept, and all are counted.
+    pub fn told<'a>(
+        &self,
+        finding: Finding,
+        references: impl Iterator<Item = (&'a Record, &'a Edge)>,
+    ) -> Finding {
+        references.fold(finding, |finding, (source, edge)| {
+            finding.at_made(|| Place { page: Some(source.url.clone()), ..edge.place.clone() })
         })
     }
 
@@ -239,21 +258,14 @@ impl Site {
 
     /// Every URL that is referred to by one of these kinds, once.
     pub fn targets(&self, wanted: impl Fn(EdgeKind) -> bool) -> impl Iterator<Item = &str> {
-        let mut last = "";
-        self.inlinks.iter().filter_map(move |(to, source, number)| {
-            let is_new = last != to.as_str() && wanted(self.records[*source].edges[*number].kind);
+        let mut last = None;
+        self.inlinks.iter().map(|at| self.reference(*at).1).filter_map(move |edge| {
+            let is_new = last != Some(edge.to.as_str()) && wanted(edge.kind);
             is_new.then(|| {
-                last = to;
-                to.as_str()
+                last = Some(edge.to.as_str());
+                edge.to.as_str()
             })
         })
-    }
-
-    /// The places of these references.
-    pub fn places<'a>(&self, references: impl Iterator<Item = (&'a Record, &'a Edge)>) -> Vec<Place> {
-        references
-            .map(|(source, edge)| Place { page: Some(source.url.clone()), ..edge.place.clone() })
-            .collect()
     }
 
     /// Follows a URL through its redirects.
@@ -323,18 +335,18 @@ impl Site {
         while let Some(at) = queue.pop_front() {
             let depth: u16 = depths[at].unwrap_or(0);
             let record = &self.records[at];
-            if let Some(next) = record.redirect.as_ref().and_then(|url| self.index.get(url))
-                && depths[*next].is_none()
+            if let Some(next) = record.redirect.as_ref().and_then(|url| self.exactly(url))
+                && depths[next].is_none()
             {
-                depths[*next] = Some(depth);
-                queue.push_front(*next);
+                depths[next] = Some(depth);
+                queue.push_front(next);
             }
             for edge in record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
-                if let Some(next) = self.get(&edge.to).and_then(|found| self.index.get(&found.url))
-                    && depths[*next].is_none()
+                if let Some(next) = self.number_of(&edge.to)
+                    && depths[next].is_none()
                 {
-                    depths[*next] = Some(depth.saturating_add(1));
-                    queue.push_back(*next);
+                    depths[next] = Some(depth.saturating_add(1));
+                    queue.push_back(next);
                 }
             }
         }
@@ -348,7 +360,7 @@ impl Site {
         let nodes: Vec<&Record> = self.records.iter().filter(|record| is_node(record)).collect();
         let places = (0..self.records.len()).filter(|at| is_node(&self.records[*at]));
         places.zip(0_u32..).for_each(|(at, number)| numbers[at] = Some(number));
-        let number = |url: &str| numbers[*self.index.get(&self.get(url)?.url)?];
+        let number = |url: &str| numbers[self.number_of(url)?];
         let mut graph = LinkGraph::default();
         for (own, record) in (0_u32..).zip(nodes) {
             if let Some(target) = &record.redirect {
@@ -370,6 +382,18 @@ impl Site {
         let ranks = graph.ranks();
         numbers.into_iter().map(|number| number.map(|number| ranks[number as usize])).collect()
     }
+}
+
+/// The references of all records, as numbers of the record and of the edge, by target.
+fn by_target(records: &[Record]) -> Vec<(u32, u32)> {
+    let number = |at: usize| u32::try_from(at).expect("fewer than 2^32 records fit into memory");
+    let mut references = Vec::with_capacity(records.iter().map(|record| record.edges.len()).sum());
+    for (source, record) in records.iter().enumerate() {
+        references.extend((0..record.edges.len()).map(|edge| (number(source), number(edge))));
+    }
+    let to = |at: &(u32, u32)| records[at.0 as usize].edges[at.1 as usize].to.as_str();
+    references.sort_unstable_by(|a, b| (to(a), a).cmp(&(to(b), b)));
+    references
 }
 
 /// Host and port of a URL.

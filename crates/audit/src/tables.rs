@@ -119,12 +119,8 @@ impl Audit {
             *per_page.entry(&issue.url).or_default() += 1;
         }
         let answers =
-            || self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
-        let pages = answers().map(|record| {
-            PageLine::of(record, &self.site, per_page.get(record.url.as_str()).copied().unwrap_or(0))
-        });
+            self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
         lines(&directory.join("issues.jsonl"), self.issues.iter().chain(&self.ignored))?;
-        lines(&directory.join("pages.jsonl"), pages)?;
         let tables = directory.join("csv");
         let made = huntsman_files::remove_any(&tables).and_then(|_| huntsman_files::create_dir(&tables));
         made.map_err(|error| Error::from(error).context(format!("writing {}", tables.display())))?;
@@ -134,10 +130,18 @@ impl Audit {
         for (code, issues) in by_code {
             table(&tables.join(format!("{code}.csv")), issues.into_iter().map(row_of_issue))?;
         }
-        let pages = answers().map(|record| {
-            PageLine::of(record, &self.site, per_page.get(record.url.as_str()).copied().unwrap_or(0))
-        });
-        table(&tables.join("pages.csv"), pages.map(|page| json!(page)))?;
+        let mut pages = Table::create(&tables.join("pages.csv"))?;
+        written(&directory.join("pages.jsonl"), |file| {
+            for record in answers {
+                let issues = per_page.get(record.url.as_str()).copied().unwrap_or(0);
+                let page = PageLine::of(record, &self.site, issues);
+                serde_json::to_writer(&mut *file, &page)?;
+                file.write_all(b"\n")?;
+                pages.row(&json!(page))?;
+            }
+            Ok(())
+        })?;
+        pages.finish()?;
         let links =
             self.site.records().flat_map(|record| record.edges.iter().map(move |edge| (record, edge)));
         table(&tables.join("inlinks.csv"), links.map(|(source, edge)| {

@@ -1,6 +1,6 @@
 //! Content: titles, descriptions, headings, texts, languages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::language;
 use crate::code::Code;
@@ -184,20 +184,35 @@ fn duplicates(
         groups.entry((value, lang)).or_default().push((record, html));
     }
     for ((value, _), pages) in groups.into_iter().filter(|(_, pages)| pages.len() > 1) {
-        let is_translation = |a: &(&Record, &HtmlRecord), b: &(&Record, &HtmlRecord)| {
-            let names = |from: &HtmlRecord, to: &Record| {
-                from.alternates.iter().any(|alternate| alternate.url == to.url)
-            };
-            names(a.1, b.0) || names(b.1, a.0)
-        };
+        let translations = translations(&pages);
         for (at, page) in pages.iter().enumerate() {
-            let others = || {
-                pages.iter().enumerate().filter(|(other, found)| *other != at && !is_translation(page, found))
+            let own = &translations[at];
+            // All others but the translations: at most so many of the first ones are looked at.
+            let Some((other, _)) = pages
+                .iter()
+                .enumerate()
+                .find(|(other, _)| *other != at && !own.contains(other))
+                .map(|(_, page)| page)
+            else {
+                continue;
             };
-            if let Some((_, (other, _))) = others().next() {
-                let finding = Finding::of(code).url(&page.0.url).target(&other.url).group(&value);
-                findings.add(finding.value(others().count() + 1));
-            }
+            let finding = Finding::of(code).url(&page.0.url).target(&other.url).group(&value);
+            findings.add(finding.value(pages.len() - own.len()));
         }
     }
+}
+
+/// For each of these pages the numbers of those that are translations of it, as one of both says.
+fn translations(pages: &[(&Record, &HtmlRecord)]) -> Vec<BTreeSet<usize>> {
+    let numbers: BTreeMap<&str, usize> =
+        pages.iter().enumerate().map(|(at, (record, _))| (record.url.as_str(), at)).collect();
+    let mut translations = vec![BTreeSet::new(); pages.len()];
+    for (at, (_, html)) in pages.iter().enumerate() {
+        let named = html.alternates.iter().filter_map(|alternate| numbers.get(alternate.url.as_str()));
+        for other in named.filter(|other| **other != at) {
+            translations[at].insert(*other);
+            translations[*other].insert(at);
+        }
+    }
+    translations
 }

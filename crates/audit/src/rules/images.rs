@@ -98,8 +98,7 @@ impl Rule for Images {
     fn site(&self, site: &Site, findings: &mut Findings) {
         for url in site.targets(|kind| kind == EdgeKind::Image) {
             let images = || site.references(url).filter(|(_, edge)| edge.kind == EdgeKind::Image);
-            let told =
-                |code: &str| site.places(images()).into_iter().fold(Finding::of(code).url(url), Finding::at);
+            let told = |code: &str| site.told(Finding::of(code).url(url), images());
             let Some(record) = site.get(url).filter(|record| record.kind != Kind::Sitemap) else { continue };
             match site.fault(record) {
                 Some(Fault::Client(_) | Fault::Server(_) | Fault::Connection | Fault::Timeout) => {

@@ -177,12 +177,12 @@ fn canonical_target(site: &Site, record: &Record, findings: &mut Findings) {
 
 fn follows(site: &Site, url: &str, findings: &mut Findings) {
     let links = || site.links(url).filter(|(source, _)| source.kind == Kind::Page);
-    let marked = site.places(links().filter(|(_, edge)| edge.nofollow));
-    if marked.is_empty() {
+    let marked = || links().filter(|(_, edge)| edge.nofollow);
+    if marked().next().is_none() {
         return;
     }
     let is_mixed = links().any(|(_, edge)| !edge.nofollow);
-    let told = |code: &str| marked.iter().cloned().fold(Finding::of(code).url(url), Finding::at);
+    let told = |code: &str| site.told(Finding::of(code).url(url), marked());
     findings.add(told("internal-nofollow"));
     if is_mixed && site.get(url).is_some_and(|record| site.is(record, Indexable)) {
         findings.add(told("conflicting-follow"));

@@ -118,8 +118,7 @@ impl Rule for Links {
                         .target(&format!("{}#{fragment}", edge.to))
                         .value(fragment)
                 });
-                let places = site.places(std::iter::once((source, edge)));
-                *finding = places.into_iter().fold(std::mem::take(finding), Finding::at);
+                *finding = site.told(std::mem::take(finding), std::iter::once((source, edge)));
             }
         }
         broken.into_values().for_each(|finding| findings.add(finding));

@@ -85,7 +85,7 @@ impl Rule for Performance {
             if record.max_age.is_none_or(|age| age < min) {
                 let finding = Finding::of("no-cache").url(url).value(record.max_age).limit(min);
                 let references = site.references(url).filter(|(_, edge)| assets(edge.kind));
-                findings.add(site.places(references).into_iter().fold(finding, Finding::at));
+                findings.add(site.told(finding, references));
             }
         }
     }

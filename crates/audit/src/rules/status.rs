@@ -122,11 +122,11 @@ impl Rule for Status {
 
 /// A finding about a URL, at all references to it.
 fn at_references(site: &Site, code: &str, url: &str) -> Finding {
-    site.places(site.references(url)).into_iter().fold(Finding::of(code).url(url), Finding::at)
+    site.told(Finding::of(code).url(url), site.references(url))
 }
 
 fn at_links(site: &Site, code: &str, url: &str) -> Finding {
-    site.places(site.links(url)).into_iter().fold(Finding::of(code).url(url), Finding::at)
+    site.told(Finding::of(code).url(url), site.links(url))
 }
 
 /// What an answer was, for people.
@@ -223,7 +223,7 @@ fn blocked(site: &Site, url: &str, findings: &mut Findings) {
     };
     if resources().next().is_some() {
         let finding = Finding::of("blocked-resource").url(url).value(line.clone());
-        findings.add(site.places(resources()).into_iter().fold(finding, Finding::at));
+        findings.add(site.told(finding, resources()));
     }
     if site.links(url).next().is_some() {
         findings.add(at_links(site, "blocked-by-robots", url).value(line));

@@ -83,7 +83,7 @@ impl Rule for UrlRules {
         for url in site.targets(|kind| kind == EdgeKind::Link).filter(|url| site.is_own(url)) {
             if let Some(name) = session(url) {
                 let finding = Finding::of("url-session").url(url).value(name);
-                findings.add(site.places(site.links(url)).into_iter().fold(finding, Finding::at));
+                findings.add(site.told(finding, site.links(url)));
             }
             spellings.entry(fold(url)).or_default().push(url);
         }
@@ -97,7 +97,7 @@ impl Rule for UrlRules {
             for url in &urls {
                 let finding =
                     Finding::of("url-technical-duplicate").url(url).group(folded.as_str()).value(urls.len());
-                findings.add(site.places(site.links(url)).into_iter().fold(finding, Finding::at));
+                findings.add(site.told(finding, site.links(url)));
             }
         }
     }

@@ -1,8 +1,11 @@
 //! `huntsman audit`: what it writes and prints, and how it ends.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use huntsman_testkit::{RunningSite, Site};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 use crate::common::{field, huntsman, lines, report, run};
 
@@ -14,8 +17,12 @@ fn site() -> RunningSite {
 }
 
 fn audit(dir: &std::path::Path, site: &RunningSite) -> Command {
+    audit_into(dir, site, "out")
+}
+
+fn audit_into(dir: &std::path::Path, site: &RunningSite, out: &str) -> Command {
     let mut command = huntsman(dir);
-    command.args(["audit", site.url("/").as_str(), "--out", "out", "--profile", "test"]);
+    command.args(["audit", site.url("/").as_str(), "--out", out, "--profile", "test"]);
     command.args(["--allow-address", &format!("127.0.0.1:{}", site.port())]);
     command
 }
@@ -118,4 +125,54 @@ fn an_audit_is_judged_again_compared_and_has_a_baseline() {
         "new:error",
     ]));
     assert_eq!(failed.code, Some(10), "{failed:?}");
+}
+
+/// A site whose pages link to each other and have a fault each.
+fn faulty(pages: usize) -> RunningSite {
+    let page = |n: usize| {
+        let links: String =
+            (1..4).map(|step| format!("<a href='/p/{}'>Page</a>", (n * 3 + step) % pages)).collect();
+        format!(
+            "<title>Page {}</title>{links}<a href='/gone/{}'>Old</a><img src='/i/{n}.png'>",
+            n % 7,
+            n % 11
+        )
+    };
+    let front = (0..4).map(|n| format!("<a href='/p/{n}'>Page</a>")).collect::<String>();
+    (0..pages)
+        .fold(Site::builder().page("/", front), |site, n| site.page(&format!("/p/{n}"), page(n)))
+        .start_blocking()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_audit_that_is_killed_goes_on_to_the_same_issues() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let (dir, site) = (tempfile::tempdir().unwrap(), faulty(80));
+    let command = |out: &str| {
+        let mut command = audit_into(dir.path(), &site, out);
+        command.args(["--store", "redb", "--requests-per-second", "600", "--per-host", "16"]);
+        command.args(["--set", "job_commit_interval=0.05"]);
+        command
+    };
+    for _ in 0..3 {
+        let mut child = command("killed").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let (before, deadline) = (site.requests().len(), Instant::now() + Duration::from_secs(60));
+        let wanted = before + random.random_range(1..70);
+        while site.requests().len() < wanted && child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "the audit goes on");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for out in ["killed", "whole"] {
+        let said = run(&mut command(out));
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    let read = |out: &str| std::fs::read_to_string(dir.path().join(out).join("issues.jsonl")).unwrap();
+    assert!(read("whole").lines().count() > 300);
+    assert_eq!(read("killed"), read("whole"));
 }
