@@ -115,6 +115,15 @@ pub struct ComponentInfo {
     pub order: Option<i32>,
 }
 
+/// The components of a chain in one line, for the log: `robots 100, cookies 700, near_dup off`.
+pub(crate) fn listed(infos: &[ComponentInfo]) -> String {
+    let named = |info: &ComponentInfo| match info.order {
+        Some(order) => format!("{} {order}", info.name),
+        None => format!("{} off", info.name),
+    };
+    infos.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
 /// The usual places of components in the downloader chain and in the spider chain, in their order.
 pub(crate) fn usual_places(registered: &[Registered]) -> (Vec<ComponentInfo>, Vec<ComponentInfo>) {
     let chain = |order: fn(&Registered) -> Option<i32>| {

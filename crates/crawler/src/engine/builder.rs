@@ -8,7 +8,7 @@ use std::time::Duration;
 use huntsman_store::Durability;
 use serde_json::Value;
 
-use super::assembly::{AssembledComponents, ComponentInfo, Registered, assemble, usual_places};
+use super::assembly::{AssembledComponents, ComponentInfo, Registered, assemble, listed, usual_places};
 use super::commits::Commits;
 use super::crawler::Crawler;
 use crate::component::Component;
@@ -379,7 +379,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         } = assemble(self.registered, &settings)?;
         self.observers.extend(observers);
         self.parts.extend(parts);
-        log::debug!(downloader = ?infos.0, spider = ?infos.1, "components");
+        log::debug!(downloader = listed(&infos.0), spider = listed(&infos.1), "components");
         let limits = DiskLimits { requests: settings.frontier_memory_limit.max(1), ..DiskLimits::default() };
         let durability = match settings.job_sync {
             JobSync::Process => Durability::Process,
