@@ -37,6 +37,7 @@ mod rank;
 mod record;
 mod rule;
 mod rules;
+mod score;
 mod site;
 mod soft_404;
 mod spider;
@@ -54,6 +55,7 @@ pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
 pub use record::{Alternate, Edge, EdgeKind, HtmlRecord, Kind, Record};
 pub use rule::{Rule, codes};
+pub use score::{Deduction, FamilyScore, Score};
 pub use site::{End, Fault, Refused, Resolution, Site};
 pub use spider::AuditSpider;
 

@@ -12,6 +12,8 @@ use crate::issue::Issue;
 
 /// Codes that are listed.
 const CODES: usize = 10;
+/// Families whose score is shown.
+const FAMILIES: usize = 4;
 /// Notes that are shown, and their characters.
 const NOTES: usize = 2;
 const NOTE: usize = 120;
@@ -19,7 +21,7 @@ const NOTE: usize = 120;
 const URL: usize = 60;
 
 impl Audit {
-    /// The summary: coverage, the worst codes, and the gate, in at most 24 lines.
+    /// The summary: coverage, score, the worst codes, and the gate, in at most 24 lines.
     pub fn summary(&self, style: Style) -> String {
         let mut text = String::new();
         let pages = self.site.pages(PageClass::Html).count();
@@ -53,6 +55,13 @@ impl Audit {
                 (Some(new), ignored) => format!("; {new} of them new; {ignored} ignored"),
             }
         );
+        let score = self.score();
+        if let Some(overall) = score.overall {
+            let families = score.worst_first();
+            let shown: Vec<String> =
+                families.iter().take(FAMILIES).map(|(name, points)| format!("{name} {points:.1}")).collect();
+            let _ = writeln!(text, "  score {overall:.1} of 10; lowest: {}", shown.join(", "));
+        }
         let mut codes: BTreeMap<(Severity, &str), Vec<&Issue>> = BTreeMap::new();
         self.issues
             .iter()

@@ -177,6 +177,7 @@ impl Audit {
             "limits": self.limits,
             "pages": {"html": count(PageClass::Html), "indexable": count(PageClass::Indexable), "content": count(PageClass::Content)},
             "is_complete": self.site.is_complete(),
+            "score": self.score(),
             "new": self.new_issues(),
             "notes": self.notes,
             "gate": self.gate,

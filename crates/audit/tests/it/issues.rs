@@ -209,3 +209,55 @@ async fn files_have_every_issue_and_no_cell_is_a_formula() {
         read("pages.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((pages.len(), &pages[0]["title"], &pages[1]["status"]), (2, &json!("=1+1"), &json!(404)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_score_lists_what_was_deducted_and_adds_up() {
+    let fine = "<!doctype html><html lang=en><title>A title of its own that is long enough for all</title><h1>A</h1>";
+    let broken =
+        "<!doctype html><html lang=en><h1>B</h1><a href=/gone>Gone</a><a href=/c>C</a><a href=/>Front</a>";
+    let front =
+        format!("{fine}<a href=/b>Second page</a><a href=/c>Third page</a><a href=/d>Fourth page</a>");
+    let audit = of(&[("/", &front), ("/b", broken), ("/c", fine), ("/d", fine)]).run().await.unwrap();
+    let score = audit.score();
+    let links = &score.families["status"];
+    let gone = links.deductions.iter().find(|deduction| deduction.code == "broken-internal-link").unwrap();
+    // One of five URLs that answered is the broken one: 1 + 4 / 5, since it is an error.
+    assert_eq!(
+        (gone.severity, gone.pages, gone.of, gone.points),
+        (Severity::Error, Some(1), 5, 1.8),
+        "{links:?}"
+    );
+    for (name, family) in &score.families {
+        let taken: f64 = family.deductions.iter().map(|deduction| deduction.points).sum();
+        assert!((family.score - (10.0 - taken).max(0.0)).abs() < 0.005, "{name}: {family:?}");
+        assert!(family.deductions.iter().all(|deduction| deduction.severity != Severity::Notice));
+    }
+    let mean = score.families.values().map(|family| family.score).sum::<f64>() / score.families.len() as f64;
+    assert!((score.overall.unwrap() - mean).abs() <= 0.005);
+    let told = audit.totals();
+    assert_eq!(told["score"]["overall"], json!(score.overall), "{told}");
+    let summary = audit.summary(huntsman_output::render::Style::none());
+    assert!(summary.contains(&format!("score {:.1} of 10; lowest: ", score.overall.unwrap())), "{summary}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_accepted_issue_costs_no_points_and_an_issue_of_the_site_costs_all_of_its_points() {
+    let page = "<!doctype html><html lang=en><title>A title of its own that is long enough</title><h1>A</h1><a href=/gone>Gone</a>";
+    let full = of(&[("/", page)]).run().await.unwrap().score();
+    let accepted = of(&[("/", page)])
+        .options(|options| options.ignore(vec!["broken-internal-link".to_owned()]))
+        .run()
+        .await
+        .unwrap()
+        .score();
+    let has = |score: &huntsman_audit::Score, code: &str| {
+        score.families.values().flat_map(|family| &family.deductions).any(|deduction| deduction.code == code)
+    };
+    assert!(has(&full, "broken-internal-link") && !has(&accepted, "broken-internal-link"));
+    let of_site =
+        full.families.values().flat_map(|family| &family.deductions).filter(|one| one.pages.is_none());
+    for deduction in of_site {
+        let all = if deduction.severity == Severity::Error { 5.0 } else { 1.5 };
+        assert_eq!(deduction.points, all, "{deduction:?}");
+    }
+}
