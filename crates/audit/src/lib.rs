@@ -30,6 +30,7 @@ mod finding;
 mod gate;
 mod given;
 mod issue;
+mod links;
 mod measure;
 mod page;
 mod place;
@@ -51,6 +52,10 @@ pub use earlier::Earlier;
 pub use finding::{Finding, Findings, Place};
 pub use gate::{FailOn, GateFailure};
 pub use issue::{Evidence, Issue};
+pub use links::{
+    CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,
+    StatusRanges, Target,
+};
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
 pub use record::{Alternate, Edge, EdgeKind, HtmlRecord, Kind, Record};
@@ -66,4 +71,17 @@ where
     I::Item: AsRef<str>,
 {
     AuditBuilder::new(urls.into_iter().map(|url| url.as_ref().to_owned()).collect())
+}
+
+/// A check of the links in these sources: files, folders with such files, pages (`https://...`), and standard input (`-`). HTML, Markdown and plain
+/// text are read. The links of a page are checked, and those pages are not crawled further.
+///
+/// # Errors
+/// A source is neither a file nor a URL.
+pub fn links<I>(sources: I) -> huntsman_crawler::Result<LinkCheck>
+where
+    I: IntoIterator,
+    I::Item: AsRef<str>,
+{
+    LinkCheck::new(&sources.into_iter().collect::<Vec<_>>())
 }

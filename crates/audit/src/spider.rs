@@ -21,13 +21,13 @@ use crate::rule::RuleSet;
 /// Why a URL is requested; a name of [`Kind`].
 const KIND: MetaKey<String> = MetaKey::new("audit_kind");
 /// How often an external URL was tried.
-const TRY: MetaKey<u64> = MetaKey::new("audit_try");
+pub(crate) const TRY: MetaKey<u64> = MetaKey::new("audit_try");
 /// The request came back to its own URL with a cookie.
 const AGAIN: MetaKey<bool> = MetaKey::new("audit_again");
 /// A path that no site has.
 const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
 /// How long a broken external URL waits for its last try.
-const LAST_TRY: Duration = Duration::from_secs(5);
+pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
 /// Maximum number of characters of an excerpt of an error.
 const MAX_DETAIL: usize = 300;
 
@@ -80,7 +80,7 @@ impl SpiderMiddleware for Judge {
     }
 }
 
-fn keep_redirects(request: &mut Request) {
+pub(crate) fn keep_redirects(request: &mut Request) {
     if !request.is_sitemap() && !request.meta_flag(meta::SITEMAP_ROBOTS) {
         request.set_meta(meta::DONT_REDIRECT, true);
         request.set_meta(meta::DONT_METAREFRESH, true);
@@ -350,7 +350,7 @@ fn in_scope(url: &Url, cx: &Context) -> bool {
 }
 
 /// A request for a URL outside of the site: by HEAD, and by GET from the second try on.
-fn external(url: Url, tried: u64) -> Request {
+pub(crate) fn external(url: Url, tried: u64) -> Request {
     let method = if tried == 0 { Method::HEAD } else { Method::GET };
     Request::get(url)
         .method(method)

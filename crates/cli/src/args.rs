@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use crate::commands::{
     AuditArgs, Bench, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
-    NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
+    LinksArgs, NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
 };
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::DedupCommand;
@@ -54,6 +54,13 @@ pub(crate) enum Command {
         huntsman audit https://example.org/ --no-external --fail-on error\n  \
         huntsman audit codes title-long")]
     Audit(Box<AuditArgs>),
+
+    /// Checks the links of files (HTML, Markdown, text), of folders with such files, and of single pages.
+    #[command(before_help = "Examples:\n  \
+        huntsman links README.md docs\n  \
+        huntsman links https://example.org/ --exclude 'https://example.org/login*'\n  \
+        huntsman links site --root-dir site --format junit --out links.xml")]
+    Links(Box<LinksArgs>),
 
     /// Fetches one page with all middlewares and prints it.
     #[command(before_help = "Examples:\n  \

@@ -194,14 +194,19 @@ struct FileValues {
 
 impl FileValues {
     fn of(mut project: Map<String, Value>) -> Result<Self> {
-        // The table of the audit is another way to write its settings.
-        match project.remove("audit") {
-            None => {}
-            Some(Value::Object(audit)) => {
-                project.extend(audit.into_iter().map(|(name, value)| (format!("audit_{name}"), value)));
-            }
-            Some(other) => {
-                return Err(Error::usage(format!("audit = {other}: use a table of settings, [audit]")));
+        // These tables are another way to write the settings whose names begin with theirs.
+        for table in ["audit", "links"] {
+            match project.remove(table) {
+                None => {}
+                Some(Value::Object(values)) => {
+                    project
+                        .extend(values.into_iter().map(|(name, value)| (format!("{table}_{name}"), value)));
+                }
+                Some(other) => {
+                    return Err(Error::usage(format!(
+                        "{table} = {other}: use a table of settings, [{table}]"
+                    )));
+                }
             }
         }
         let mut spiders = BTreeMap::new();

@@ -5,7 +5,7 @@ use huntsman_crawler::{
 };
 
 use crate::sinks::FeedSettings;
-use crate::{AuditSettings, ItemCheckSettings, MediaSettings};
+use crate::{AuditSettings, ItemCheckSettings, LinkSettings, MediaSettings};
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each can be switched off or
 /// moved by its name in the settings `downloader_middlewares` and `spider_middlewares`.
@@ -42,6 +42,7 @@ impl Plugin for Defaults {
             .with_settings::<AuditSettings>()
             .with_settings::<FeedSettings>()
             .with_settings::<ItemCheckSettings>()
+            .with_settings::<LinkSettings>()
             .with_settings::<MediaSettings>()
             .with_settings::<ControlSettings>()
             .mark_built_in()

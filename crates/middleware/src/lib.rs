@@ -48,6 +48,7 @@ mod http_error;
 mod http_proxy;
 mod incremental;
 mod item_checks;
+mod link_settings;
 mod media;
 mod meta_copy;
 mod meta_refresh;
@@ -122,6 +123,7 @@ pub use fixture::{
 pub use item_checks::{
     Fault, Faults, ItemCheckSettings, ItemChecks, OnInvalid, Schema, Validate, Validation,
 };
+pub use link_settings::{LinkRule, LinkSettings};
 pub use media::{FileStatus, Media, MediaItem, MediaSettings, StoredFile};
 pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;

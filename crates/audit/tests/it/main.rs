@@ -3,3 +3,4 @@
 mod catalogue;
 mod compare;
 mod issues;
+mod links;

@@ -11,6 +11,7 @@ mod demo;
 mod explain;
 mod fetch;
 mod job;
+mod links;
 mod new;
 #[cfg(feature = "pdf")]
 mod pdf_text;
@@ -40,6 +41,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use fetch::FetchArgs;
 pub(crate) use job::JobCommand;
+pub(crate) use links::LinksArgs;
 pub(crate) use new::{GenspiderArgs, NewArgs};
 pub(crate) use robots::RobotsArgs;
 pub(crate) use settings::SettingsCommandArgs;
@@ -72,6 +74,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Crawl(args) => on_runtime(crawl::run(*args)),
         Command::Audit(args) => on_runtime(audit::run(*args)),
+        Command::Links(args) => on_runtime(links::run(*args)),
         Command::Fetch(args) => on_runtime(fetch::run(args)),
         Command::View(args) => on_runtime(shell::view(args)),
         Command::Shell(args) => on_runtime(shell::shell(*args)),

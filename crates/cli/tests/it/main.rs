@@ -18,6 +18,7 @@ mod directory;
 mod job;
 #[cfg(target_os = "linux")]
 mod jobs;
+mod links;
 mod near_dup;
 mod new;
 mod pdf_text;

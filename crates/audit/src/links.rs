@@ -1,0 +1,18 @@
+//! Checks the links of files and of single pages, without a crawl of their sites.
+
+mod answer;
+mod cache;
+mod check;
+mod extract;
+mod local;
+mod options;
+mod reference;
+mod report;
+mod source;
+mod spider;
+
+pub use answer::{LinkOutcome, LinkState};
+pub use check::{CheckedLink, LinkCheck, LinkReport};
+pub use options::{LinkOptions, StatusRanges};
+pub use reference::{Reference, Target};
+pub use report::LinkFormat;
