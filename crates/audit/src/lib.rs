@@ -54,7 +54,7 @@ pub use gate::{FailOn, GateFailure};
 pub use issue::{Evidence, Issue};
 pub use links::{
     CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,
-    StatusRanges, Target,
+    StatusRanges, Target, UnreadSource,
 };
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};

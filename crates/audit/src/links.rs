@@ -16,3 +16,4 @@ pub use check::{CheckedLink, LinkCheck, LinkReport};
 pub use options::{LinkOptions, StatusRanges};
 pub use reference::{Reference, Target};
 pub use report::LinkFormat;
+pub use source::UnreadSource;

@@ -15,7 +15,7 @@ use super::cache::Cache;
 use super::local::Files;
 use super::options::LinkOptions;
 use super::reference::{Reference, Target, is_mail_address};
-use super::source::Sources;
+use super::source::{Sources, UnreadSource};
 use super::spider::{Found, LinkSpider};
 use crate::page::without_fragment;
 use crate::site::Refused;
@@ -41,8 +41,8 @@ pub struct CheckedLink {
 pub struct LinkReport {
     /// All links, by source and place.
     pub links: Vec<CheckedLink>,
-    /// Sources that could not be read, and why.
-    pub unread: Vec<(String, String)>,
+    /// Sources that could not be read.
+    pub unread: Vec<UnreadSource>,
     /// The report of the crawl that asked for the URLs.
     #[serde(skip)]
     pub crawl: CrawlReport,
@@ -192,7 +192,7 @@ impl Judge<'_> {
     fn report(
         mut self,
         mut references: Vec<Reference>,
-        mut unread: Vec<(String, String)>,
+        mut unread: Vec<UnreadSource>,
         crawl: CrawlReport,
         now: Timestamp,
     ) -> Result<LinkReport> {
@@ -215,13 +215,17 @@ impl Judge<'_> {
     }
 
     /// The pages among the sources that gave nothing to read.
-    fn unread_pages(&self) -> Vec<(String, String)> {
+    fn unread_pages(&self) -> Vec<UnreadSource> {
         let why = |url: &Url| match self.found.answers.get(&without_fragment(url)) {
             Some(answer) if (200..300).contains(&answer.status) => None,
             Some(answer) => Some(format!("the server answers {}", answer.status)),
             None => Some(self.refusal(url).reason.unwrap_or_else(|| "there was no answer".to_owned())),
         };
-        self.sources.pages.iter().filter_map(|url| Some((url.to_string(), why(url)?))).collect()
+        self.sources
+            .pages
+            .iter()
+            .filter_map(|url| Some(UnreadSource { source: url.to_string(), reason: why(url)? }))
+            .collect()
     }
 
     fn outcome(&mut self, target: &Target) -> LinkOutcome {

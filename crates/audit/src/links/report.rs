@@ -8,6 +8,7 @@ use serde_json::json;
 use super::answer::LinkState;
 use super::check::{CheckedLink, LinkReport};
 use super::reference::Target;
+use super::source::UnreadSource;
 
 /// States, the worst first.
 const STATES: [LinkState; 5] =
@@ -79,7 +80,7 @@ impl LinkReport {
 
     fn unread_lines(&self, style: Style) -> String {
         let lines = self.unread.iter();
-        lines.fold(String::new(), |mut text, (source, reason)| {
+        lines.fold(String::new(), |mut text, UnreadSource { source, reason }| {
             let _ = writeln!(
                 text,
                 "{}: {} {}",
@@ -107,9 +108,7 @@ impl LinkReport {
             .into_iter()
             .map(|state| (state.name().to_owned(), self.of(state).count().into()))
             .collect();
-        let unread: Vec<_> =
-            self.unread.iter().map(|(source, reason)| json!({"source": source, "reason": reason})).collect();
-        let mut text = format!("{:#}", json!({"totals": totals, "unread": unread, "links": links}));
+        let mut text = format!("{:#}", json!({"totals": totals, "unread": self.unread, "links": links}));
         text.push('\n');
         text
     }
@@ -125,7 +124,7 @@ impl LinkReport {
                 "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">"
             );
         };
-        for (source, reason) in &self.unread {
+        for UnreadSource { source, reason } in &self.unread {
             suite(&mut text, source, [1, 1, 0]);
             let (source, reason) = (xml(source), xml(reason));
             let _ = writeln!(
@@ -163,7 +162,7 @@ impl LinkReport {
         let mut text = format!("## Links\n\n{}\n", self.totals());
         if !self.unread.is_empty() {
             text.push_str("\n### Not read\n\n| source | why |\n|---|---|\n");
-            for (source, reason) in &self.unread {
+            for UnreadSource { source, reason } in &self.unread {
                 let _ = writeln!(text, "| {} | {} |", cell(source), cell(reason));
             }
         }

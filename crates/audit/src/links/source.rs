@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use huntsman_crawler::{Error, Result, parse_web_url};
+use serde::Serialize;
 use url::Url;
 
 use super::extract::{self, Format};
@@ -15,6 +16,16 @@ use super::reference::{Base, Reference};
 const MAX_FILE: u64 = 64 << 20;
 /// Folders inside of folders.
 const MAX_DEPTH: usize = 64;
+
+/// A source that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UnreadSource {
+    /// The file or the URL.
+    pub source: String,
+    /// Why.
+    pub reason: String,
+}
 
 /// Sources by kind.
 #[derive(Clone, Debug, Default)]
@@ -74,10 +85,7 @@ impl Sources {
     ///
     /// # Errors
     /// Standard input cannot be read.
-    pub(crate) fn references(
-        &self,
-        options: &LinkOptions,
-    ) -> Result<(Vec<Reference>, Vec<(String, String)>)> {
+    pub(crate) fn references(&self, options: &LinkOptions) -> Result<(Vec<Reference>, Vec<UnreadSource>)> {
         let (mut references, mut unread) = (Vec::new(), Vec::new());
         for file in &self.files {
             let name = file.to_string_lossy();
@@ -87,7 +95,9 @@ impl Sources {
                     let base = base_of(file, options);
                     references.extend(extract::references(&name, &text, format, base));
                 }
-                Err(error) => unread.push((name.into_owned(), error.to_string())),
+                Err(error) => {
+                    unread.push(UnreadSource { source: name.into_owned(), reason: error.to_string() })
+                }
             }
         }
         if self.stdin {

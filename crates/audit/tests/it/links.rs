@@ -167,9 +167,10 @@ async fn the_links_of_a_page_are_checked_and_not_followed() {
         .run()
         .await
         .unwrap();
+    let unread = &report.unread[0];
     assert_eq!(
-        report.unread,
-        [("https://a.example/missing".to_owned(), "the server answers 404".to_owned())]
+        (unread.source.as_str(), unread.reason.as_str()),
+        ("https://a.example/missing", "the server answers 404")
     );
     assert!(!report.is_good());
 }
