@@ -73,6 +73,9 @@ struct CopiedTexts;
 #[doc = include_str!("../docs/guide/auditing.md")]
 struct Auditing;
 
+#[doc = include_str!("../docs/guide/links.md")]
+struct Links;
+
 #[doc = include_str!("../docs/guide/operating.md")]
 struct Operating;
 

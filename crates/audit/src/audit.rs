@@ -13,6 +13,7 @@ use huntsman_output::{AUDITED, DROPS};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::budget::{Budget, BudgetFailure};
 use crate::choices::{Choices, Wanted};
 use crate::code::Code;
 use crate::earlier::{Earlier, KnownIssues, each_line};
@@ -44,6 +45,7 @@ pub struct AuditOptions {
     only: Vec<String>,
     ignored: Vec<String>,
     fail_on: Vec<String>,
+    budget: Vec<String>,
     baseline: Option<Earlier>,
 }
 
@@ -69,6 +71,7 @@ impl AuditOptions {
             only: Vec::new(),
             ignored: Vec::new(),
             fail_on: Vec::new(),
+            budget: Vec::new(),
             baseline: None,
         }
     }
@@ -117,6 +120,12 @@ impl AuditOptions {
         self
     }
 
+    /// Fails unless these conditions hold, besides those of the setting `audit_budget`: `KEY OP NUMBER`, such as `status_4xx <= 10` ([`Budget`]).
+    pub fn budget(mut self, conditions: Vec<String>) -> Self {
+        self.budget = conditions;
+        self
+    }
+
     /// Marks the issues that this earlier audit does not have as new.
     pub fn baseline(mut self, earlier: Option<Earlier>) -> Self {
         self.baseline = earlier;
@@ -141,15 +150,27 @@ impl AuditOptions {
         let conditions = limits.audit_fail_on.iter().chain(&self.fail_on);
         let fail_on: Vec<FailOn> =
             conditions.map(|condition| FailOn::parse(condition, &self.rules)).collect::<Result<_>>()?;
+        let of_settings = limits.audit_budget.iter().map(|(key, value)| Budget::of_setting(key, value));
+        let budget: Vec<Budget> = of_settings
+            .chain(self.budget.iter().map(|condition| Budget::parse(condition)))
+            .collect::<Result<_>>()?;
         if self.baseline.is_none() && fail_on.iter().any(FailOn::is_about_new) {
             return Err(Error::usage(
                 "--fail-on new:... needs an earlier audit to compare with: name it by --baseline DIR",
+            ));
+        }
+        if self.baseline.as_ref().is_none_or(|earlier| earlier.score().is_none())
+            && budget.iter().any(Budget::is_about_earlier)
+        {
+            return Err(Error::usage(
+                "--budget score_drop needs an earlier audit with a score: name it by --baseline DIR",
             ));
         }
         Ok(Judgement {
             choices: Choices::new(&limits, &self.rules, Timestamp::wall())?,
             wanted: Wanted::parse(&self.only, &self.ignored, &self.rules)?,
             fail_on,
+            budget,
             limits,
         })
     }
@@ -175,7 +196,7 @@ impl AuditOptions {
     /// # Errors
     /// A name in the options or settings is unknown.
     pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
-        let Judgement { limits, mut choices, wanted, fail_on } = self.judgement(settings)?;
+        let Judgement { limits, mut choices, wanted, fail_on, budget } = self.judgement(settings)?;
         let not_judged = self.lacking(&found, is_complete);
         let site = Site::new(found.records, found.refused, limits, is_complete);
         let mut all = judge(&site, &self.rules, &mut choices, &wanted);
@@ -194,17 +215,21 @@ impl AuditOptions {
         let limits = codes.iter().flat_map(Code::limits);
         let limits =
             limits.filter_map(|name| Some((name, settings.get(&format!("audit_{name}"))?))).collect();
-        Ok(Audit {
+        let mut audit = Audit {
             issues,
             ignored,
             gate,
+            budget: Vec::new(),
             codes,
             not_judged,
             limits,
             notes: choices.notes(),
             site,
             crawl: None,
-        })
+        };
+        let earlier = self.baseline.as_ref().and_then(Earlier::score);
+        audit.budget = budget.iter().filter_map(|condition| condition.judge(&audit, earlier)).collect();
+        Ok(audit)
     }
 
     /// The codes whose facts were not looked at.
@@ -235,6 +260,7 @@ struct Judgement {
     choices: Choices,
     wanted: Wanted,
     fail_on: Vec<FailOn>,
+    budget: Vec<Budget>,
 }
 
 /// What a crawl found: its records, and the URLs that it did not request.
@@ -306,6 +332,8 @@ pub struct Audit {
     pub ignored: Vec<Issue>,
     /// The conditions under which it fails that are met.
     pub gate: Vec<GateFailure>,
+    /// The budgets that are exceeded.
+    pub budget: Vec<BudgetFailure>,
     /// The codes that were judged.
     pub codes: Vec<Code>,
     /// The codes that were not, because what they need was not looked at.
@@ -321,6 +349,11 @@ pub struct Audit {
 }
 
 impl Audit {
+    /// Whether a condition under which it fails is met, or a budget exceeded.
+    pub fn has_failed(&self) -> bool {
+        !self.gate.is_empty() || !self.budget.is_empty()
+    }
+
     /// The issues of a code.
     pub fn of<'a>(&'a self, code: &'a str) -> impl Iterator<Item = &'a Issue> {
         self.issues.iter().filter(move |issue| issue.code == code)

@@ -30,6 +30,15 @@ struct Totals {
     #[serde(default)]
     limits: BTreeMap<String, Value>,
     is_complete: bool,
+    #[serde(default)]
+    score: PastScore,
+}
+
+/// The score of an earlier audit.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct PastScore {
+    #[serde(default)]
+    overall: Option<f64>,
 }
 
 /// An issue of an earlier audit.
@@ -110,6 +119,11 @@ impl Earlier {
             return Err(missing(&format!("{name} is missing")));
         }
         Ok(Self { path: path.to_owned(), totals })
+    }
+
+    /// The score of the site.
+    pub(crate) fn score(&self) -> Option<f64> {
+        self.totals.score.overall
     }
 
     /// Whether its crawl ended by itself.

@@ -1,5 +1,7 @@
 //! The gate: which issues make an audit fail.
 
+use std::collections::BTreeSet;
+
 use huntsman_crawler::{Error, Result};
 use serde::Serialize;
 
@@ -27,6 +29,9 @@ pub struct GateFailure {
     pub issues: usize,
     /// Number of issues that the condition allows.
     pub allowed: usize,
+    /// The codes of the issues.
+    #[serde(skip)]
+    pub codes: BTreeSet<String>,
 }
 
 impl std::fmt::Display for GateFailure {
@@ -74,6 +79,7 @@ impl FailOn {
             condition: self.text.clone(),
             issues,
             allowed: self.more_than,
+            codes: BTreeSet::new(),
         })
     }
 
@@ -82,6 +88,8 @@ impl FailOn {
             let is_new = issue.new == Some(true);
             issue.ignored.is_none() && self.counts(issue.severity.name(), &issue.family, &issue.code, is_new)
         };
-        self.failure(issues.iter().filter(is_meant).count())
+        let mut failure = self.failure(issues.iter().filter(is_meant).count())?;
+        failure.codes = issues.iter().filter(is_meant).map(|issue| issue.code.clone()).collect();
+        Some(failure)
     }
 }

@@ -21,21 +21,26 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod audit;
+mod budget;
 mod choices;
 mod code;
 mod compare;
 mod earlier;
+mod exports;
 mod facts;
 mod finding;
 mod gate;
 mod given;
 mod issue;
+mod junit;
 mod links;
+mod markdown;
 mod measure;
 mod page;
 mod place;
 mod rank;
 mod record;
+mod report;
 mod rule;
 mod rules;
 mod score;
@@ -44,11 +49,14 @@ mod soft_404;
 mod spider;
 mod summary;
 mod tables;
+mod xml;
 
 pub use audit::{Audit, AuditBuilder, AuditOptions, Found, settings};
+pub use budget::{Budget, BudgetFailure};
 pub use code::{Code, Level, PageClass, Severity};
 pub use compare::{Compare, Comparison, PageCounts, Standing};
 pub use earlier::Earlier;
+pub use exports::{Export, SourceMap};
 pub use finding::{Finding, Findings, Place};
 pub use gate::{FailOn, GateFailure};
 pub use issue::{Evidence, Issue};

@@ -84,7 +84,8 @@ impl Audit {
                 counted((codes.len() - CODES) as u64, "further code")
             );
         }
-        for failure in self.gate.iter().take(5) {
+        let failures = self.gate.iter().map(ToString::to_string);
+        for failure in failures.chain(self.budget.iter().map(ToString::to_string)).take(5) {
             let _ = writeln!(text, "  {}", style.red(&format!("failed on {failure}")));
         }
         text

@@ -114,13 +114,18 @@ impl Audit {
     /// # Errors
     /// The directory cannot be written; the error names the file.
     pub fn write(&self, directory: &Path) -> Result<()> {
-        let mut per_page: BTreeMap<&str, usize> = BTreeMap::new();
-        for issue in &self.issues {
-            *per_page.entry(&issue.url).or_default() += 1;
-        }
-        let answers =
-            self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
+        self.write_lines(directory)?;
+        self.write_tables(directory)
+    }
+
+    /// Writes `issues.jsonl` and `pages.jsonl`.
+    pub(crate) fn write_lines(&self, directory: &Path) -> Result<()> {
         lines(&directory.join("issues.jsonl"), self.issues.iter().chain(&self.ignored))?;
+        lines(&directory.join("pages.jsonl"), self.page_lines())
+    }
+
+    /// Writes the folder `csv`.
+    pub(crate) fn write_tables(&self, directory: &Path) -> Result<()> {
         let tables = directory.join("csv");
         let made = huntsman_files::remove_any(&tables).and_then(|_| huntsman_files::create_dir(&tables));
         made.map_err(|error| Error::from(error).context(format!("writing {}", tables.display())))?;
@@ -130,18 +135,7 @@ impl Audit {
         for (code, issues) in by_code {
             table(&tables.join(format!("{code}.csv")), issues.into_iter().map(row_of_issue))?;
         }
-        let mut pages = Table::create(&tables.join("pages.csv"))?;
-        written(&directory.join("pages.jsonl"), |file| {
-            for record in answers {
-                let issues = per_page.get(record.url.as_str()).copied().unwrap_or(0);
-                let page = PageLine::of(record, &self.site, issues);
-                serde_json::to_writer(&mut *file, &page)?;
-                file.write_all(b"\n")?;
-                pages.row(&json!(page))?;
-            }
-            Ok(())
-        })?;
-        pages.finish()?;
+        table(&tables.join("pages.csv"), self.page_lines().map(|page| json!(page)))?;
         let links =
             self.site.records().flat_map(|record| record.edges.iter().map(move |edge| (record, edge)));
         table(&tables.join("inlinks.csv"), links.map(|(source, edge)| {
@@ -150,6 +144,20 @@ impl Audit {
                 "line": edge.place.line, "column": edge.place.column, "region": edge.place.region, "link": edge.place.link,
             })
         }))
+    }
+
+    /// The pages that answered, with the numbers of their issues.
+    fn page_lines(&self) -> impl Iterator<Item = PageLine<'_>> {
+        let mut per_page: BTreeMap<&str, usize> = BTreeMap::new();
+        for issue in &self.issues {
+            *per_page.entry(&issue.url).or_default() += 1;
+        }
+        let answers =
+            self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
+        answers.map(move |record| {
+            let issues = per_page.get(record.url.as_str()).copied().unwrap_or(0);
+            PageLine::of(record, &self.site, issues)
+        })
     }
 
     /// Number of issues that the earlier audit does not have with which this one was compared; `None` without such an audit.
@@ -181,6 +189,7 @@ impl Audit {
             "new": self.new_issues(),
             "notes": self.notes,
             "gate": self.gate,
+            "budget": self.budget,
         })
     }
 }
@@ -208,7 +217,7 @@ pub(crate) fn lines<T: Serialize>(path: &Path, values: impl Iterator<Item = T>) 
 }
 
 /// Writes objects with the same fields as rows, with the names of the fields above them.
-fn table(path: &Path, rows: impl Iterator<Item = Value>) -> Result<()> {
+pub(crate) fn table(path: &Path, rows: impl Iterator<Item = Value>) -> Result<()> {
     let mut table = Table::create(path)?;
     for row in rows {
         table.row(&row)?;
@@ -264,6 +273,11 @@ impl Table {
             .map_err(|error| Error::from(error).context(format!("writing {}", path.display())))?;
         Ok(())
     }
+}
+
+/// Writes a text.
+pub(crate) fn written_text(path: &Path, text: &str) -> Result<()> {
+    written(path, |file| Ok(file.write_all(text.as_bytes())?))
 }
 
 /// Writes a value as JSON for people.

@@ -50,6 +50,9 @@ settings! {
         /// What makes the command fail: a severity, a family or a code; `new:` before it counts only issues that the baseline does not have,
         /// and `>N` behind it allows N of them.
         audit_fail_on: Vec<String> = Vec::new();
+        /// Numbers that must keep within limits (`[audit.budget]`): pages, status_4xx, status_5xx, errors, warnings, ttfb_p95_ms, page_kb_p95,
+        /// depth_max, score and score_drop, with a number or a text such as "<= 10".
+        audit_budget: BTreeMap<String, serde_json::Value> = BTreeMap::new();
     }
 }
 

@@ -9,6 +9,8 @@ use super::answer::LinkState;
 use super::check::{CheckedLink, LinkReport};
 use super::reference::Target;
 use super::source::UnreadSource;
+use crate::junit::{Case, CaseResult, Suite, document};
+use crate::markdown::cell;
 
 /// States, the worst first.
 const STATES: [LinkState; 5] =
@@ -114,48 +116,25 @@ impl LinkReport {
     }
 
     fn junit(&self) -> String {
-        let mut text =
-            String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"links\">\n");
-        let suite = |text: &mut String, name: &str, numbers: [usize; 3]| {
-            let [tests, failures, skipped] = numbers;
-            let name = xml(name);
-            let _ = writeln!(
-                text,
-                "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">"
-            );
-        };
+        let mut suites: Vec<Suite> = Vec::new();
         for UnreadSource { source, reason } in &self.unread {
-            suite(&mut text, source, [1, 1, 0]);
-            let (source, reason) = (xml(source), xml(reason));
-            let _ = writeln!(
-                text,
-                "    <testcase name=\"read\" classname=\"{source}\"><failure message=\"{reason}\"/></testcase>\n  </testsuite>"
-            );
+            let result = CaseResult::Failed(reason.clone(), String::new());
+            suites
+                .push(Suite { name: source.clone(), cases: vec![Case { name: "read".to_owned(), result }] });
         }
         for links in self.links.chunk_by(|a, b| a.reference.source == b.reference.source) {
-            let source = &links[0].reference.source;
-            let number = |states: &[LinkState]| {
-                links.iter().filter(|link| states.contains(&link.outcome.state)).count()
-            };
-            let skipped = number(&[LinkState::Unverified, LinkState::Skipped]);
-            suite(&mut text, source, [links.len(), number(&[LinkState::Broken]), skipped]);
-            for link in links {
-                let reason = xml(&reason(link));
-                let end = match link.outcome.state {
-                    LinkState::Broken => format!("><failure message=\"{reason}\"/></testcase>"),
-                    LinkState::Unverified | LinkState::Skipped => {
-                        format!("><skipped message=\"{reason}\"/></testcase>")
-                    }
-                    LinkState::Good | LinkState::Redirected => "/>".to_owned(),
-                };
+            let cases = links.iter().map(|link| {
                 let reference = &link.reference;
-                let name = xml(&format!("{}:{} {}", reference.line, reference.column, reference.href));
-                let _ = writeln!(text, "    <testcase name=\"{name}\" classname=\"{}\"{end}", xml(source));
-            }
-            text.push_str("  </testsuite>\n");
+                let result = match link.outcome.state {
+                    LinkState::Broken => CaseResult::Failed(reason(link), String::new()),
+                    LinkState::Unverified | LinkState::Skipped => CaseResult::Skipped(reason(link)),
+                    LinkState::Good | LinkState::Redirected => CaseResult::Passed,
+                };
+                Case { name: format!("{}:{} {}", reference.line, reference.column, reference.href), result }
+            });
+            suites.push(Suite { name: links[0].reference.source.clone(), cases: cases.collect() });
         }
-        text.push_str("</testsuites>\n");
-        text
+        document("huntsman links", &suites)
     }
 
     fn markdown(&self, suggest: bool) -> String {
@@ -228,33 +207,4 @@ fn copy_of(link: &CheckedLink) -> Option<String> {
 fn capital(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// A cell of a table of Markdown, in which no character of the text has a meaning.
-fn cell(text: &str) -> String {
-    let mut cell = String::new();
-    for c in text.chars() {
-        match c {
-            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' => cell.extend(['\\', c]),
-            c if c.is_control() => cell.push(' '),
-            c => cell.push(c),
-        }
-    }
-    cell
-}
-
-/// A text as the value of an attribute. Characters that XML cannot have are replaced.
-fn xml(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') => out.push('\u{FFFD}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

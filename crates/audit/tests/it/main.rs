@@ -2,5 +2,6 @@
 
 mod catalogue;
 mod compare;
+mod exports;
 mod issues;
 mod links;

@@ -2,6 +2,7 @@
 
 mod again;
 mod compare;
+mod forms;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use huntsman::middleware::sinks::JsonLines;
 use huntsman::output::{AUDITED, DROPS};
 use huntsman::{Backend, HttpDownloader, StartUrls};
 
+use self::forms::Forms;
 use super::SiteArgs;
 use super::crawl::store_of;
 use crate::command::attended::{Attendance, Ended, Ready};
@@ -84,6 +86,18 @@ struct JudgedArgs {
     /// behind it allows N of them (repeatable; setting audit_fail_on).
     #[arg(long, value_name = "WHAT")]
     fail_on: Vec<String>,
+
+    /// Exits with code 10 on issues of this code (repeatable); the same as --fail-on CODE.
+    #[arg(long, value_name = "CODE")]
+    fail_on_code: Vec<String>,
+
+    /// Exits with code 10 unless this holds: KEY OP NUMBER, such as 'status_4xx <= 10' (repeatable; setting audit_budget). Keys: pages, status_4xx,
+    /// status_5xx, errors, warnings, ttfb_p95_ms, page_kb_p95, depth_max, score, score_drop.
+    #[arg(long, value_name = "CONDITION")]
+    budget: Vec<String>,
+
+    #[command(flatten)]
+    forms: forms::FormArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -121,17 +135,19 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
         .no_sitemaps(judged.no_sitemaps)
         .only(judged.rules)
         .ignore(judged.ignore_code)
-        .fail_on(judged.fail_on)
+        .fail_on(judged.forms.with_ci(judged.fail_on, judged.fail_on_code))
+        .budget(judged.budget)
         .baseline(judged.baseline.as_deref().map(Earlier::open).transpose()?);
     let mut defaults = super::crawl::defaults();
     defaults.extend(huntsman::audit::settings());
     let config = Config::load(&site.settings, defaults, site.settings())?;
     options.check(&config.settings)?;
+    let forms = Forms::of(&judged.forms)?;
     if let Some(dir) = &judged.job {
-        return again::job(dir, &options, &config);
+        return again::job(dir, &options, &config, &forms);
     }
     if let Some(file) = &judged.pages {
-        return again::pages(file, &site, &options, &config);
+        return again::pages(file, &site, &options, &config, &forms);
     }
     let seeds = match &judged.list {
         Some(list) => StartUrls::of(&[], Some(list))?,
@@ -142,8 +158,13 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
             "--baseline names the directory that --fresh deletes; name another one by --out",
         ));
     }
-    let Some(ended) = crawl(&site, &options, seeds, &config).await? else { return Ok(Exit::Done) };
-    tell(ended, &options, &config, site.output.fail_on_limit)
+    let screen = if judged.forms.is_ci() { Screen::plain() } else { screen(&site) };
+    let Some(ended) = crawl(&site, &options, seeds, &config, screen).await? else { return Ok(Exit::Done) };
+    tell(ended, &options, &config, &forms, site.output.fail_on_limit)
+}
+
+fn screen(site: &SiteArgs) -> Screen {
+    if site.output.tui { Screen::with_dashboard() } else { Screen::with_progress() }
 }
 
 /// Crawls; `None` if the directory holds a finished audit, as a message says.
@@ -152,6 +173,7 @@ async fn crawl(
     options: &AuditOptions,
     seeds: StartUrls,
     config: &Config,
+    screen: Screen,
 ) -> Outcome<Option<Ended>> {
     let downloader = HttpDownloader::new(&config.settings)?;
     let store = store_of(site.output.store.as_deref(), config.profile, false)?;
@@ -168,7 +190,6 @@ async fn crawl(
         None => None,
     };
     let control = control::bind(&config.settings, true).await?;
-    let screen = if site.output.tui { Screen::with_dashboard() } else { Screen::with_progress() };
     let log = logging::start(&config.settings, &screen)?;
     if seeds.is_complete && site.output.replay.is_none() {
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
@@ -202,12 +223,18 @@ where
 }
 
 /// Judges what was found, writes it, and prints the summary.
-fn tell(mut ended: Ended, options: &AuditOptions, config: &Config, fail_on_limit: bool) -> Outcome {
+fn tell(
+    mut ended: Ended,
+    options: &AuditOptions,
+    config: &Config,
+    forms: &Forms,
+    fail_on_limit: bool,
+) -> Outcome {
     let audit = match &ended.directory {
         Some(directory) if !ended.interrupted && ended.report.error.is_none() => {
             let found = Found::read(&directory.file(AUDITED), &directory.file(DROPS))?;
             let audit = options.judge(found, &config.settings, ended.report.finish_reason == "finished")?;
-            audit.write(directory.path())?;
+            forms.write(&audit, directory.path())?;
             Some(audit)
         }
         _ => None,
@@ -221,10 +248,10 @@ fn tell(mut ended: Ended, options: &AuditOptions, config: &Config, fail_on_limit
     };
     say(audit.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {
-        say(&format!("  {}", escape(&directory.file(output::ISSUES).to_string_lossy())));
+        forms.tell(&audit, directory.path());
     }
     // A crawl that failed has not seen what the gate asks for.
-    Ok(if exit == Exit::Done && !audit.gate.is_empty() { Exit::Quality } else { exit })
+    Ok(if exit == Exit::Done && audit.has_failed() { Exit::Quality } else { exit })
 }
 
 fn codes(name: Option<&str>, json: bool) -> Outcome {

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use huntsman_testkit::browser::Browser;
 use huntsman_testkit::{RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -175,4 +176,46 @@ fn an_audit_that_is_killed_goes_on_to_the_same_issues() {
     let read = |out: &str| std::fs::read_to_string(dir.path().join(out).join("issues.jsonl")).unwrap();
     assert!(read("whole").lines().count() > 300);
     assert_eq!(read("killed"), read("whole"));
+}
+
+#[test]
+fn a_build_gets_its_forms_and_a_browser_shows_the_report() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let mut command = audit(dir.path(), &site);
+    command
+        .args(["--ci", "--rules", "status,images", "--budget", "pages >= 9"])
+        .env("GITHUB_ACTIONS", "true");
+    let said = run(&mut command);
+    assert_eq!(said.code, Some(10), "{said:?}");
+    assert!(said.stdout.starts_with("::error title=broken-internal-link::"), "{}", said.stdout);
+    assert!(said.stderr.contains("failed on budget pages >= 9: it is 2"), "{}", said.stderr);
+    let out = dir.path().join("out");
+    assert!(out.join("audit.sarif").is_file() && out.join("junit.xml").is_file());
+    let browser = Browser::start();
+    browser.open(&format!("file://{}", out.join("report.html").display()));
+    browser.wait_for("nav a[aria-current]");
+    assert!(browser.text("main").contains("What to mend first"), "{}", browser.text("main"));
+    browser.click("main a[href='#issues/img-broken']");
+    browser.wait_for(".codes a[aria-current]");
+    assert!(browser.text("main").contains("/moth.png"), "{}", browser.text("main"));
+    browser.click("nav a[href='#pages']");
+    browser.wait_for("input[aria-label='Filter pages']");
+    browser.paste("input[aria-label='Filter pages']", "Start");
+    browser.click("#theme");
+    browser.wait_for(":root[data-theme]");
+    assert_eq!(browser.console_messages(), [""; 0], "nothing is refused and no script fails");
+    for wrong in [
+        ["--format", "pdf"],
+        ["--budget", "faults <= 1"],
+        ["--source-map", "x"],
+        ["--fail-on-code", "nothing"],
+    ] {
+        let said = run(audit_into(dir.path(), &site, "other").args(wrong));
+        assert_eq!(said.code, Some(2), "{wrong:?}: {said:?}");
+        assert!(
+            said.stderr.contains(wrong[1]) && !dir.path().join("other").exists(),
+            "{wrong:?}: {}",
+            said.stderr
+        );
+    }
 }

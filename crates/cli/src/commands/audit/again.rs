@@ -6,28 +6,35 @@ use huntsman::audit::{Audit, AuditOptions, Found};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::forms::Forms;
 use crate::commands::SiteArgs;
 use crate::config::Config;
 use crate::directory::{finished, inspecting};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, AUDITED, DROPS, EarlierRun, Hold, ISSUES, Plan, REPORT, Run, State};
-use crate::render::{Style, escape, say};
+use crate::output::{self, AUDITED, DROPS, EarlierRun, Hold, Plan, REPORT, Run, State};
+use crate::render::{Style, say};
 
 /// Judges the audit in a directory again, with the settings of now, and replaces its files.
-pub(super) fn job(dir: &Path, options: &AuditOptions, config: &Config) -> Outcome {
+pub(super) fn job(dir: &Path, options: &AuditOptions, config: &Config, forms: &Forms) -> Outcome {
     let (found, is_complete) = Found::again(dir)?;
     let _hold = Hold::of(dir).map_err(inspecting)?;
     let audit = options.judge(found, &config.settings, is_complete)?;
-    audit.write(dir)?;
+    forms.write(&audit, dir)?;
     let path = dir.join(REPORT);
     let mut report: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
     report["audit"] = audit.totals();
     huntsman::files::write(&path, serde_json::to_vec_pretty(&report)?)?;
-    Ok(told(&audit, dir))
+    Ok(told(&audit, dir, forms))
 }
 
 /// Judges the pages of a file, and writes an audit of them.
-pub(super) fn pages(file: &Path, site: &SiteArgs, options: &AuditOptions, config: &Config) -> Outcome {
+pub(super) fn pages(
+    file: &Path,
+    site: &SiteArgs,
+    options: &AuditOptions,
+    config: &Config,
+    forms: &Forms,
+) -> Outcome {
     let found = options.read_pages(file, &config.settings)?;
     let seed = found.first_url().and_then(|url| Url::parse(url).ok());
     let seed = seed.ok_or_else(|| Failure::usage(format!("{} has no pages", file.display())))?;
@@ -46,16 +53,16 @@ pub(super) fn pages(file: &Path, site: &SiteArgs, options: &AuditOptions, config
     directory.write(DROPS, b"")?;
     // Pages that are not in the file may be there.
     let audit = options.judge(found, &config.settings, false)?;
-    audit.write(directory.path())?;
+    forms.write(&audit, directory.path())?;
     let totals = audit.totals();
     let report = json!({"seed_url": seed, "finish_reason": "finished", "audit": totals});
     let number = totals["pages"]["html"].as_u64().unwrap_or(0);
     directory.finish(State::Finished, "finished", number, &serde_json::to_vec_pretty(&report)?)?;
-    Ok(told(&audit, directory.path()))
+    Ok(told(&audit, directory.path(), forms))
 }
 
-fn told(audit: &Audit, dir: &Path) -> Exit {
+fn told(audit: &Audit, dir: &Path, forms: &Forms) -> Exit {
     say(audit.summary(Style::stderr()).trim_end());
-    say(&format!("  {}", escape(&dir.join(ISSUES).to_string_lossy())));
-    if audit.gate.is_empty() { Exit::Done } else { Exit::Quality }
+    forms.tell(audit, dir);
+    if audit.has_failed() { Exit::Quality } else { Exit::Done }
 }
