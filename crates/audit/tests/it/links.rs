@@ -277,7 +277,7 @@ async fn a_report_has_five_forms() {
     let junit = form(LinkFormat::Junit);
     assert!(
         junit.contains("tests=\"3\" failures=\"2\"")
-            && junit.contains("<failure message=\"there is no such file\"/>"),
+            && junit.contains("<failure message=\"there is no such file\">"),
         "{junit}"
     );
     let markdown = form(LinkFormat::Markdown);
