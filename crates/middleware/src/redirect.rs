@@ -166,6 +166,9 @@ pub(crate) struct Follower {
     policy: ReferrerPolicy,
 }
 
+/// What exempts the redirects after a form was sent from the duplicate filter, up to the page that is shown.
+const ANSWER: &str = "answer to a form";
+
 /// Headers that describe a body.
 const BODY_HEADERS: [HeaderName; 6] = [
     header::CONTENT_TYPE,
@@ -220,6 +223,10 @@ impl Follower {
             return fail("redirect_body", format!("the body is not sent again to another origin: {target}"));
         }
 
+        // What is shown after a form was sent is the answer to it, even if the same address was read before: the page after a login, or the form
+        // with an error.
+        let is_answer =
+            method != request.method || request.meta_value(meta::UNFILTERED_BY).as_deref() == Some(ANSWER);
         let mut next = request.clone();
         added::strip(&mut next);
         if elsewhere {
@@ -238,7 +245,9 @@ impl Follower {
 
         let came_before = self.same_request(request, &target);
         chain::clear_unfiltered(&mut next);
-        if self.deliver_dupes || came_before {
+        if is_answer {
+            chain::set_unfiltered(&mut next, ANSWER);
+        } else if self.deliver_dupes || came_before {
             chain::set_unfiltered(&mut next, Redirect::NAME);
         }
         if target.fragment().is_none() {
@@ -506,6 +515,7 @@ mod tests {
         let home = redirect(&cx, &post, 303, "/home").await;
         let login = redirect(&cx, &home, 302, "/login").await;
         assert_eq!(login.method, Method::GET);
+        assert!(home.unfiltered && login.unfiltered, "they answer the form, also if they were read before");
         assert_eq!(ended(&cx, &login, 302, b"/home").await, "redirect_loop");
     }
 

@@ -45,6 +45,29 @@ async fn a_redirect_to_a_known_page_is_delivered_when_asked_for() {
     assert_eq!(log.delivered(), ["http://a.test/", "http://a.test/old"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_page_that_a_form_leads_to_is_its_answer_although_its_address_is_known() {
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let shown = Arc::clone(&seen);
+    let spider = spider_fn(["http://a.test/login"], move |page: &Page, out: &mut Output<()>| {
+        shown.lock().unwrap().push(format!("{} {}", page.callback(), page.url().path()));
+        if page.callback() == "parse" {
+            out.request(Request::form(page.url().clone(), [("password", "wrong")]).callback("inside"));
+        }
+        Ok(())
+    });
+    let web = ScriptedDownloader::new().otherwise(|request, _| {
+        match (request.method.as_str(), request.url.path()) {
+            ("POST", _) => Reply::redirect(302, "/home"),
+            (_, "/home") => Reply::redirect(302, "/login"),
+            _ => Reply::html("<h1>Login</h1>"),
+        }
+    });
+    let report = quick(spider, &web).run().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["parse /login", "inside /login"]);
+    assert_eq!(report.pages, 2);
+}
+
 /// Records failures.
 struct Failing(&'static str, Arc<Mutex<Vec<String>>>);
 
