@@ -14,12 +14,19 @@ use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
 use serde_json::Value;
 
 mod several;
+#[cfg(all(unix, feature = "sqlite"))]
+mod walk;
 
-/// The program, which is built together with the tests, in this working directory.
+/// The program of the example `project`, in this working directory.
 fn bookshop(directory: &Path) -> Command {
+    example("project", directory)
+}
+
+/// A program that is built together with the tests, in this working directory.
+fn example(name: &str, directory: &Path) -> Command {
     let tests = std::env::current_exe().expect("the tests have a path");
     let target = tests.parent().and_then(Path::parent).expect("they are in a folder of the target folder");
-    let program: PathBuf = target.join("examples").join(format!("project{}", std::env::consts::EXE_SUFFIX));
+    let program: PathBuf = target.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(program.is_file(), "{} is missing: build the examples", program.display());
     command(program, directory)
 }

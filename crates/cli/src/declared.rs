@@ -1,9 +1,9 @@
-//! `crawl` of a spider file: its settings, its directory, and the file of its items.
+//! `crawl` of a spider file: its settings, its directory, and the files of its items.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use huntsman::middleware::sinks::{FeedStart, NamedFeed};
+use huntsman::middleware::sinks::{FeedSettings, FeedStart, NamedFeed};
 use huntsman::middleware::{ConfigSources, ItemChecks, Media};
 use huntsman::{
     Backend, ConcurrentPipeline, Context, CrawlerBuilder, DeclaredItem, DeclaredSpider, Event, OnItem,
@@ -27,7 +27,7 @@ pub(crate) struct Declared {
     pub(crate) items: Items,
 }
 
-/// Where the items go: into this file, or into that of the directory.
+/// Where the items go: into this file, or into those of the settings, or into that of the directory.
 #[derive(Debug)]
 pub(crate) struct Items {
     file: Option<PathBuf>,
@@ -100,36 +100,62 @@ impl Items {
         format!("{flag} {}", escape(&file))
     }
 
-    /// Adds the feed of items to a crawl into a directory.
+    /// Adds the feeds of the items of this spider to a crawl into a directory.
     ///
     /// # Errors
     /// The file cannot be written, or its format cannot be continued by a job.
     pub(crate) fn attach<S>(
         self,
-        builder: CrawlerBuilder<S>,
+        mut builder: CrawlerBuilder<S>,
         directory: &OutputDir,
+        settings: &Settings,
+        spider: &str,
     ) -> Outcome<CrawlerBuilder<S>>
     where
         S: Spider<Item = PageRecord>,
     {
         let has_job = directory.store() != Backend::Memory;
-        let shown = self.shown();
         let start = match (has_job, self.overwrites) {
             (true, true) => FeedStart::OfJobOverwrite,
             (true, false) => FeedStart::OfJob,
             (false, true) => FeedStart::Overwrite,
             (false, false) => FeedStart::Create,
         };
-        let path = self.file.unwrap_or_else(|| directory.file(ITEMS));
-        let (feed, position) = NamedFeed::open(&path, start).map_err(|error| match error.is_usage() {
-            true => Failure::usage(format!("{shown}: {}", escape(&error.to_string()))),
-            false => error.into(),
-        })?;
-        let builder = builder.pipeline(ItemsFeed(feed));
-        Ok(match position {
-            Some(position) => builder.persist(position),
-            None => builder,
-        })
+        let set = settings.of::<FeedSettings>()?.feeds;
+        let shown = match set.is_empty() || self.file.is_some() {
+            true => self.shown(),
+            false => "setting feeds".to_owned(),
+        };
+        let is_named = self.file.is_some();
+        let paths = match self.file {
+            Some(file) => vec![file],
+            None if set.is_empty() => vec![directory.file(ITEMS)],
+            None => set.iter().map(|name| NamedFeed::<()>::within(directory.path(), name)).collect(),
+        };
+        let started = directory.started();
+        let parameters = [("name", spider), ("time", started.get(..19).unwrap_or(started))];
+        let open = |path: &Path| match has_job {
+            true => NamedFeed::open(&NamedFeed::<()>::filled(path, parameters)?, start),
+            false => {
+                // Such a file is that of the crawl, and was not deleted with the others of an earlier one.
+                let is_own = !is_named && path.starts_with(directory.path());
+                let start = if is_own { FeedStart::Overwrite } else { start };
+                NamedFeed::open(path, start).map(|(feed, position)| (feed.param("name", spider), position))
+            }
+        };
+        let mut feeds = Vec::new();
+        for path in paths {
+            let (feed, position) = open(&path).map_err(|error| match error.is_usage() {
+                true => Failure::usage(format!("{shown}: {}", escape(&error.to_string()))),
+                false => error.into(),
+            })?;
+            builder = match position {
+                Some(position) => builder.persist(position),
+                None => builder,
+            };
+            feeds.push(feed);
+        }
+        Ok(builder.pipeline(ItemsFeeds(feeds)))
     }
 }
 
@@ -210,21 +236,36 @@ impl ConcurrentPipeline<PageRecord> for ItemsMedia {
     }
 }
 
-/// A feed of the items that belong to the records of pages.
-struct ItemsFeed(NamedFeed<DeclaredItem>);
+/// Feeds of the items that belong to the records of pages.
+struct ItemsFeeds(Vec<NamedFeed<DeclaredItem>>);
 
-impl Pipeline<PageRecord> for ItemsFeed {
+impl ItemsFeeds {
+    async fn write(&mut self, mut item: DeclaredItem, cx: &Context) -> Result<()> {
+        for feed in &mut self.0 {
+            match feed.process_item(item, cx).await? {
+                OnItem::Keep(kept) => item = kept,
+                OnItem::Drop(_) => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pipeline<PageRecord> for ItemsFeeds {
     async fn open(&mut self, cx: &Context) -> Result<()> {
         // Rules of quality about the number of items mean these, also if there is none.
         cx.stats().counter("items/written");
-        self.0.open(cx).await
+        for feed in &mut self.0 {
+            feed.open(cx).await?;
+        }
+        Ok(())
     }
 
     async fn process_item(&mut self, mut record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
         for item in std::mem::take(&mut record.items) {
             // A file that cannot be written fails again when it is flushed; an item that has no form in its format costs no other.
-            match self.0.process_item(item, cx).await {
-                Ok(_) => cx.stats().inc("items/written"),
+            match self.write(item, cx).await {
+                Ok(()) => cx.stats().inc("items/written"),
                 Err(error) => {
                     cx.stats().inc("item_error_count");
                     log::error!(url = %record.url, "{error}");
@@ -235,10 +276,18 @@ impl Pipeline<PageRecord> for ItemsFeed {
     }
 
     async fn flush(&mut self) -> Result<()> {
-        self.0.flush().await
+        for feed in &mut self.0 {
+            feed.flush().await?;
+        }
+        Ok(())
     }
 
+    /// All of them are completed, whatever happens to one.
     async fn close(&mut self) -> Result<()> {
-        self.0.close().await
+        let mut closed = Ok(());
+        for feed in &mut self.0 {
+            closed = closed.and(feed.close().await);
+        }
+        closed
     }
 }

@@ -7,7 +7,7 @@ use huntsman::serve::MetricsServer;
 use huntsman::sweep::Copyvio;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, FetchError, FetchErrorKind, HttpDownloader, Request,
-    Response, Sitemaps, Start, StartUrls,
+    Response, Sitemaps, Spider, Start, StartUrls,
 };
 use url::Url;
 
@@ -158,8 +158,8 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         .articles(sweep.as_ref().map(|sweep| sweep.min_words));
     let (site, sitemap_urls, items) = match declared {
         Some(Declared { spider, items }) => {
-            let sitemaps = spider.sitemap_urls().to_vec();
-            (site.declared(spider), sitemaps, Some(items))
+            let (sitemaps, name) = (spider.sitemap_urls().to_vec(), spider.name().to_owned());
+            (site.declared(spider), sitemaps, Some((items, name)))
         }
         None => (site, Vec::new(), None),
     };
@@ -200,7 +200,9 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
     let built = built.and_then(|(builder, drops)| match (items, &directory) {
-        (Some(items), Some(directory)) => Ok((items.attach(builder, directory)?, drops)),
+        (Some((items, name)), Some(directory)) => {
+            Ok((items.attach(builder, directory, &config.settings, &name)?, drops))
+        }
         _ => Ok((builder, drops)),
     });
     let swept = built.and_then(|(builder, drops)| match (sweep, &directory) {

@@ -130,6 +130,11 @@ impl OutputDir {
         self.store
     }
 
+    /// When the run started, in RFC 3339; a run that goes on keeps the time of its first start.
+    pub fn started(&self) -> &str {
+        &self.status.started
+    }
+
     /// A file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
 use huntsman_crawler::logging::LogCount;
-use huntsman_crawler::{Backend, Crawler, Pace, Timestamp};
-use huntsman_middleware::sinks::{DropLog, FeedStart};
+use huntsman_crawler::{Backend, Crawler, Pace, Settings, Timestamp};
+use huntsman_middleware::sinks::{DropLog, FeedSettings, FeedStart, NamedFeed};
 use huntsman_output::{self as output, EarlierRun, OutputDir, Plan, Run, State, Use};
 use huntsman_serve::MetricsServer;
 use url::Url;
@@ -23,13 +23,13 @@ use crate::command::render::{Style, escape, say};
 use crate::command::signals::Interrupted;
 use crate::command::{Config, control, log_settings, logging, metrics};
 use crate::command_line::{CrawlArgs, OutputArgs};
-use crate::feeds::FeedFile;
+use crate::feeds::{FeedFile, SET};
 use crate::project::{Chosen, Project};
 use crate::typed::Wiring;
 
 pub(crate) async fn run(project: &Project, args: CrawlArgs) -> Outcome {
     let names = names(project, &args)?;
-    let is_crowd = names.len() > 1;
+    let is_crowd = args.is_crowd();
     let mut planned = Vec::new();
     for name in names {
         let args = if is_crowd { args.of_one(name)? } else { args.clone() };
@@ -143,12 +143,16 @@ fn plan_of<'p>(project: &'p Project, name: &'p str, args: CrawlArgs) -> Outcome<
             Plan::Use(plan) => Some(plan),
         },
     };
-    let feeds = feeds(&args.output, plan.as_ref())?;
     // Not before: a spider may open its files when it is made, and that of a finished crawl must not.
     let chosen = project.choose(Some(name), &arguments)?;
-    arguments.known(feeds.iter().flat_map(FeedFile::parameters));
     let config =
         project.checked(Config::load(chosen.sources(&args.settings), Vec::new(), args.settings())?)?;
+    let mut feeds = feeds(&args.output);
+    // A program without the built-in components has none of their settings.
+    if feeds.is_empty() && chosen.crawl.table().has::<FeedSettings>() {
+        feeds = set_feeds(&config.settings, name, &args)?;
+    }
+    arguments.known(feeds.iter().flat_map(FeedFile::parameters));
     Ok(Some(Planned { chosen, arguments, config, plan, feeds, args }))
 }
 
@@ -184,6 +188,11 @@ impl<'p> Planned<'p> {
     fn build(self, control: Option<ControlServer>, beside: &mut Beside) -> Outcome<Built> {
         let Self { chosen, arguments, config, plan, feeds, args } = self;
         log_settings(&config);
+        let loses = match (&plan, args.output.fresh) {
+            (Some(plan), _) if plan.continues() => Loses::Nothing,
+            (_, true) => Loses::Directory,
+            (_, false) => Loses::Earlier,
+        };
         let directory = match plan {
             Some(plan) => Some(plan.create(&start_of(chosen.name), Timestamp::wall().to_rfc3339())?),
             None => None,
@@ -192,15 +201,21 @@ impl<'p> Planned<'p> {
             .with_control(control)
             .with_interrupted(beside.interrupted.clone());
         let name = chosen.name.to_owned();
-        let crawl = chosen.crawl.build(Wiring {
-            spider: &name,
-            layers: config.layers,
-            settings: &config.settings,
-            arguments: &arguments,
-            feeds,
-            directory: directory.as_ref(),
-            attendance: &attendance,
-            pace: beside.pace.clone(),
+        let feeds = match &directory {
+            Some(directory) => feeds_of(feeds, directory, &name, &arguments, loses),
+            None => Ok(feeds),
+        };
+        let crawl = feeds.and_then(|feeds| {
+            chosen.crawl.build(Wiring {
+                spider: &name,
+                layers: config.layers,
+                settings: &config.settings,
+                arguments: &arguments,
+                feeds,
+                directory: directory.as_ref(),
+                attendance: &attendance,
+                pace: beside.pace.clone(),
+            })
         });
         Ok(Built { name, attendance, crawl, directory, output: args.output })
     }
@@ -232,6 +247,11 @@ fn begin(built: Vec<Outcome<Built>>) -> Outcome<Vec<Begun>> {
 }
 
 impl CrawlArgs {
+    /// Whether several spiders run at once.
+    fn is_crowd(&self) -> bool {
+        self.spiders.len() > 1
+    }
+
     /// The flags of one spider among several: its files have its name.
     fn of_one(&self, spider: &str) -> Outcome<Self> {
         let mut args = self.clone();
@@ -301,33 +321,71 @@ fn tell(mut ended: Ended, args: &OutputArgs) -> Outcome {
     }
     Ok(ended.exit(args.fail_on_limit, advice))
 }
-/// The files of the items.
-fn feeds(args: &OutputArgs, plan: Option<&Use>) -> Outcome<Vec<FeedFile>> {
-    let has_job = args.out.is_some() && args.store.as_deref() != Some(Backend::Memory.name());
-    let mut feeds = Vec::new();
-    for (paths, start) in [(&args.items, FeedStart::Append), (&args.overwrite_items, FeedStart::Overwrite)] {
-        for path in paths {
-            let feed = FeedFile { path: path.clone(), start };
-            let start = match start {
-                start if !has_job || feed.is_stdout() => start,
-                FeedStart::Overwrite => FeedStart::OfJobOverwrite,
-                _ => FeedStart::OfJob,
-            };
-            // The items of the job would begin the file anew.
-            let is_lost = start == FeedStart::OfJob;
-            if is_lost && !plan.is_some_and(Use::continues) && has_content(feed.local_file()) {
-                return Err(feed.fault(
-                    "the file has items, and a new crawl with --out begins its files anew; overwrite it with -O, or name another one",
-                ));
-            }
-            feeds.push(FeedFile { start, ..feed });
-        }
-    }
-    Ok(feeds)
+
+/// The files of the items that the command line names.
+fn feeds(args: &OutputArgs) -> Vec<FeedFile> {
+    let added = args.items.iter().map(|path| (path, FeedStart::Append, "-o"));
+    let overwritten = args.overwrite_items.iter().map(|path| (path, FeedStart::Overwrite, "-O"));
+    let file = |(path, start, named_by): (&PathBuf, _, _)| FeedFile { path: path.clone(), start, named_by };
+    added.chain(overwritten).map(file).collect()
 }
 
-fn has_content(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.len() > 0)
+/// The files of the items that the settings name. Several spiders have one each.
+fn set_feeds(settings: &Settings, spider: &str, args: &CrawlArgs) -> Outcome<Vec<FeedFile>> {
+    let file = |name: &String| {
+        let path = match &args.output.out {
+            Some(out) => NamedFeed::<()>::within(out, name),
+            None if args.is_crowd() => named(SET, Path::new(name), spider)?,
+            None => name.into(),
+        };
+        Ok(FeedFile { path, start: FeedStart::Append, named_by: SET })
+    };
+    settings.of::<FeedSettings>()?.feeds.iter().map(file).collect()
+}
+
+/// The same files for a crawl into a directory, which goes on with them if it has a job. Files that are there already are lost only if a flag
+/// says so, `-O` for any file and `--fresh` for those within the directory.
+fn feeds_of(
+    feeds: Vec<FeedFile>,
+    directory: &OutputDir,
+    spider: &str,
+    arguments: &Arguments,
+    loses: Loses,
+) -> Outcome<Vec<FeedFile>> {
+    let has_job = directory.store() != Backend::Memory;
+    let of_directory = |feed: FeedFile| {
+        let is_within = feed.path.starts_with(directory.path());
+        match feed.start {
+            _ if feed.is_stdout() => Ok(feed),
+            FeedStart::Overwrite if has_job => {
+                let feed = FeedFile { start: FeedStart::OfJobOverwrite, ..feed };
+                feed.of_job(spider, arguments, directory, false)
+            }
+            _ if has_job => {
+                let keeps = match loses {
+                    Loses::Nothing => false,
+                    Loses::Earlier => true,
+                    Loses::Directory => !is_within,
+                };
+                FeedFile { start: FeedStart::OfJob, ..feed }.of_job(spider, arguments, directory, keeps)
+            }
+            // It cannot be continued, so it begins with empty files.
+            _ if is_within && feed.named_by == SET => Ok(FeedFile { start: FeedStart::Overwrite, ..feed }),
+            _ => Ok(feed),
+        }
+    };
+    feeds.into_iter().map(of_directory).collect()
+}
+
+/// What a crawl with a job would lose of files that are there already.
+#[derive(Clone, Copy)]
+enum Loses {
+    /// Nothing: it goes on with them.
+    Nothing,
+    /// All that earlier crawls have written: it is a new one.
+    Earlier,
+    /// The same, and that within its directory is to be deleted.
+    Directory,
 }
 
 /// What may be done with the directory. A crawl of another spider in it is left alone.

@@ -114,7 +114,7 @@ impl<S: Spider<Item: Serialize>> AnyCrawl for Typed<S> {
             if needs_feed {
                 let has_job = directory.store() != huntsman_crawler::Backend::Memory;
                 let start = if has_job { FeedStart::OfJob } else { FeedStart::Overwrite };
-                feeds.push(FeedFile { path: directory.file(ITEMS), start });
+                feeds.push(FeedFile { path: directory.file(ITEMS), start, named_by: "--out" });
             }
         } else if needs_feed {
             builder = builder.pipeline(StdoutLines::new());

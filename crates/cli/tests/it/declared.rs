@@ -103,6 +103,7 @@ fn a_crawl_of_a_spider_file_that_is_killed_goes_on_without_loss_or_repetition() 
         let mut command = crawl_file(dir.path(), &site, &example(&site));
         command.args(["--store", "redb", "--out", "out", "--set", "job_commit_interval=0.1"]);
         command.args(["--requests-per-second", "200"]);
+        command.args(["--set", "feeds=[\"items.jsonl\", \"%(name)s.csv\"]"]);
         command.stderr(Stdio::piped());
         command
     };
@@ -119,7 +120,10 @@ fn a_crawl_of_a_spider_file_that_is_killed_goes_on_without_loss_or_repetition() 
     }
     let said = run(&mut command());
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_items(&lines(dir.path().join("out/items.jsonl")));
+    let items = lines(dir.path().join("out/items.jsonl"));
+    assert_items(&items);
+    let rows = std::fs::read_to_string(dir.path().join("out/quotes.csv")).unwrap();
+    assert_eq!(rows.lines().count(), items.len() + 1, "the other feed of the settings goes on as well");
     let pages = field(&lines(dir.path().join("out/pages.jsonl")), "url");
     assert_eq!(pages.iter().collect::<BTreeSet<_>>().len(), pages.len());
     assert!(run(&mut command()).stderr.contains("finished crawl"));

@@ -1,13 +1,15 @@
 //! Feeds by the names of their files: the ending says the format.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Context, Error, OnItem, Persist, Pipeline, Result};
+use huntsman_crawler::{Context, Error, OnItem, Persist, Pipeline, Result, Timestamp};
 use serde::Serialize;
 
 use super::feed::{Feed, Format};
+use super::name::Name;
 #[cfg(feature = "parquet")]
 use super::parquet::Parquet;
+use super::place::is_remote;
 #[cfg(feature = "sqlite")]
 use super::sqlite::Sqlite;
 use super::target::Compression;
@@ -82,7 +84,9 @@ impl<T: 'static> NamedFeed<T> {
         let fault = |what: &str| Error::usage(format!("{}: {what}", path.display()));
         let name = path.to_str().ok_or_else(|| fault("the name is not valid Unicode"))?;
         if let Some(format) = missing_format(name) {
-            return Err(fault(&format!("this program is built without the feature {format}")));
+            return Err(fault(&format!(
+                "this program is built without the cargo feature {format} of huntsman"
+            )));
         }
         let (inner, position) = match ending(name) {
             "jsonl" => opened(path, start).map(|(feed, position)| (Inner::Lines(feed), position)),
@@ -124,6 +128,31 @@ impl<T: 'static> NamedFeed<T> {
             #[cfg(feature = "sqlite")]
             Inner::Sqlite(feed) => Inner::Sqlite(feed.param(key, value)),
         })
+    }
+
+    /// The name of a job's file: its parameters are filled in, so that it is the same whenever the job goes on.
+    ///
+    /// # Errors
+    /// A parameter is not among these, is written wrongly, or is that of a batch: a job goes on with one file.
+    pub fn filled<'a>(
+        path: &Path,
+        parameters: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<PathBuf> {
+        let Some(template) = path.to_str() else { return Ok(path.to_owned()) };
+        let mut name = Name::new(template.to_owned());
+        if name.is_batched() {
+            let what = format!(
+                "{template}: a job goes on with one file, so its name has no number or time of a batch"
+            );
+            return Err(Error::usage(what));
+        }
+        parameters.into_iter().for_each(|(key, value)| name.set(key, value));
+        Ok(name.of_batch(0, Timestamp::wall())?.into())
+    }
+
+    /// The place of a file that is named relative to this folder; that of an object of a bucket is the name itself.
+    pub fn within(folder: &Path, name: &str) -> PathBuf {
+        if is_remote(name) { name.into() } else { folder.join(name) }
     }
 
     /// The file on this machine that a name stands for, to ask whether there is something in it.

@@ -21,6 +21,9 @@ use super::target::{Compression, Writer, explain, open_to_append};
 settings! {
     /// Settings of feeds.
     pub struct FeedSettings {
+        /// Files of the items if the command line names none (`-o`, `--items`); the ending says the format. A relative name is within the output
+        /// directory, if the crawl has one.
+        feeds: Vec<String> = Vec::new();
         /// Number of items after which feeds are flushed. They are also flushed before a page is acknowledged.
         feed_flush_items: usize = 1_000;
         /// Seconds after which feeds are flushed.
