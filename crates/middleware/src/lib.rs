@@ -124,7 +124,7 @@ pub use item_checks::{
     Fault, Faults, ItemCheckSettings, ItemChecks, OnInvalid, Schema, Validate, Validation,
 };
 pub use link_settings::{LinkRule, LinkSettings};
-pub use media::{FileStatus, Media, MediaItem, MediaSettings, StoredFile};
+pub use media::{FileStatus, ImageTarget, Media, MediaItem, MediaSettings, StoredFile};
 pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;
 pub use scope::{OffsiteSettings, OutOfScope, RejectReason, Scope, ScopeRules, UrlPattern};

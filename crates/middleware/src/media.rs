@@ -3,10 +3,9 @@
 //! It is a pipeline and not a component, because it works on items. It has no list of what was fetched: the folder is the list, so
 //! a crawl that was killed goes on with what is there.
 
+mod image;
 mod name;
 mod store;
-#[cfg(feature = "thumbnails")]
-mod thumbnail;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use store::{MediaStore, Rules};
+use self::image::ImageRules;
+use self::store::{MediaStore, Rules};
+
+pub use self::image::ImageTarget;
 
 settings! {
     /// Settings of [`Media`].
@@ -42,7 +44,14 @@ settings! {
         /// Thumbnails of images by name, each with the greatest width and height, such as {small = [50, 50]}. The program has to be
         /// built with the feature thumbnails.
         images_thumbs: BTreeMap<String, (u32, u32)> = BTreeMap::new();
-        /// Largest number of pixels of an image of which thumbnails are made; one with more fails before it is decoded.
+        /// Smallest width of an image in pixels; a narrower one is not stored, and listed as skipped. Needs the feature thumbnails.
+        images_min_width: u32 = 0;
+        /// Smallest height of an image in pixels; a lower one is not stored, and listed as skipped. Needs the feature thumbnails.
+        images_min_height: u32 = 0;
+        /// Format in which images are stored: jpeg or png; if unset, as they are. Needs the feature thumbnails.
+        images_convert: Option<ImageTarget> = None;
+        /// Largest number of pixels of an image that is converted or of which thumbnails are made; one with more fails before it is
+        /// decoded.
         images_max_pixels: u64 = 40_000_000;
         /// Largest size of a file or image in bytes; a larger one fails. 0 is no limit.
         media_max_size: u64 = 64 << 20;
@@ -73,10 +82,18 @@ fn check(settings: &MediaSettings) -> Result<()> {
             )));
         }
     }
-    if !cfg!(feature = "thumbnails") && !settings.images_thumbs.is_empty() {
-        return Err(Error::usage("setting images_thumbs: build the program with the feature thumbnails"));
+    let reading = [
+        ("images_thumbs", !settings.images_thumbs.is_empty()),
+        ("images_convert", settings.images_convert.is_some()),
+        ("images_min_width", settings.images_min_width > 0),
+        ("images_min_height", settings.images_min_height > 0),
+    ];
+    match reading.into_iter().find(|(_, is_set)| *is_set && !cfg!(feature = "thumbnails")) {
+        Some((name, _)) => {
+            Err(Error::usage(format!("setting {name}: build the program with the feature thumbnails")))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// An item that names files.
@@ -123,18 +140,18 @@ impl MediaItem for Value {
 pub struct StoredFile {
     /// The URL as the item names it.
     pub url: String,
-    /// The name of the file within the folder: `full/<SHA-1 of the URL>.<ending>`. `None` if it failed.
+    /// The name of the file within the folder: `full/<SHA-1 of the URL>.<ending>`. `None` if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// SHA-256 of the content, in hexadecimal digits. Scrapy has MD5, with which a site can give two files one checksum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
-    /// Size of the content in bytes.
+    /// Size of the stored content in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// How the file came to be there.
     pub status: FileStatus,
-    /// Why it failed.
+    /// Why it failed, or was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The names of thumbnails within the folder, by the names in the setting `images_thumbs`.
@@ -154,6 +171,8 @@ pub enum FileStatus {
     Cached,
     /// It is not there.
     Failed,
+    /// It is an image smaller than `images_min_width` or `images_min_height`, and not stored.
+    Skipped,
 }
 
 impl FileStatus {
@@ -163,6 +182,7 @@ impl FileStatus {
             Self::Uptodate => "uptodate",
             Self::Cached => "cached",
             Self::Failed => "failed",
+            Self::Skipped => "skipped",
         }
     }
 }
@@ -219,8 +239,8 @@ impl Media {
         Self { kind: Kind::Files, folder: folder.into(), opened: None }
     }
 
-    /// Stores images in a folder, which is made if it is missing: JPEG, PNG, GIF and WebP by their first bytes, as they are. Another file is
-    /// a failure.
+    /// Stores images in a folder, which is made if it is missing: JPEG, PNG, GIF and WebP by their first bytes. Another file is
+    /// a failure. They are stored as they are, unless `images_convert` says otherwise.
     pub fn images(folder: impl Into<PathBuf>) -> Self {
         Self { kind: Kind::Images, folder: folder.into(), opened: None }
     }
@@ -250,8 +270,12 @@ impl Media {
             expires: Duration::try_from_secs_f64(expires * 86_400.0).unwrap_or(Duration::MAX),
             max_size: own.media_max_size,
             redirects: own.media_allow_redirects,
-            images: (self.kind == Kind::Images).then_some(own.images_thumbs),
-            max_pixels: own.images_max_pixels,
+            images: (self.kind == Kind::Images).then_some(ImageRules {
+                min: (own.images_min_width, own.images_min_height),
+                convert: own.images_convert,
+                thumbs: own.images_thumbs,
+                max_pixels: own.images_max_pixels,
+            }),
         };
         let store = MediaStore::open(self.folder.clone(), rules, own.media_at_once).await?;
         let at_once = own.media_at_once;

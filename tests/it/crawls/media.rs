@@ -270,3 +270,56 @@ async fn images_are_known_by_their_first_bytes() {
     assert!(images[0].path.as_deref().unwrap().ends_with(".png"));
     assert!(images[1].error.as_deref().unwrap().contains("no image"), "{images:?}");
 }
+
+/// A PNG of 4 x 3 pixels, and one of a single pixel.
+#[cfg(feature = "thumbnails")]
+const PNG: &[u8] = b"\x89PNG\x0D\x0A\x1A\x0A\x00\x00\x00\x0DIHDR\x00\x00\x00\x04\x00\x00\x00\x03\x08\x02\x00\
+          \x00\x00;\x969\x91\x00\x00\x00\x10IDATx\xDAc\xF8/\xA0\x00G\x0C89\x00\x1F\xA0\x0E5f;\x84\
+          \xB3\x00\x00\x00\x00IEND\xAEB`\x82";
+#[cfg(feature = "thumbnails")]
+const DOT: &[u8] = b"\x89PNG\x0D\x0A\x1A\x0A\x00\x00\x00\x0DIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\
+          \x00\x00\x90wS\xDE\x00\x00\x00\x0CIDATx\xDAc\xF8/\xA0\x00\x00\x03A\x010\xA9&\x95\xAB\x00\
+          \x00\x00\x00IEND\xAEB`\x82";
+
+#[cfg(feature = "thumbnails")]
+#[tokio::test(start_paused = true)]
+async fn images_are_stored_in_the_format_and_of_the_size_that_is_wanted() {
+    let image = |body: &[u8]| Reply::status(200).header("content-type", "image/png").body(body.to_vec());
+    let web = ScriptedDownloader::pages([("http://a.test/", "x")])
+        .respond("http://a.test/mill.png", image(PNG))
+        .respond("http://a.test/dot.png", image(DOT))
+        .respond("http://a.test/broken.png", image(&PNG[..40]));
+    let folder = tempfile::tempdir().unwrap();
+    let urls = ["mill", "dot", "broken"].map(|name| format!("http://a.test/{name}.png"));
+    let run = async |settings: &[(&str, Value)]| {
+        let kept = Kept::default();
+        let mut crawl = quick(giving("http://a.test/", vec![json!({"image_urls": urls})]), &web);
+        for (name, value) in settings {
+            crawl = crawl.set(name, value.clone());
+        }
+        let images = Media::images(folder.path());
+        let report = crawl.concurrent_pipeline(images).pipeline(kept.clone()).run().await.unwrap();
+        (kept.files("images"), report)
+    };
+    let small = ("images_thumbs", json!({"small": [2, 2]}));
+    let size = ("images_min_width", json!(2));
+    let (images, report) = run(&[("images_convert", json!("jpeg")), size.clone(), small.clone()]).await;
+    assert_eq!(statuses(&images), [FileStatus::Downloaded, FileStatus::Skipped, FileStatus::Failed]);
+    assert!(images[1].error.as_deref().unwrap().contains("1 x 1 pixels, less than"), "{images:?}");
+    assert!(images[2].error.as_deref().unwrap().contains("cannot be read"), "{images:?}");
+    let lost = report.losses.iter().map(|loss| loss.count).sum::<u64>();
+    assert_eq!((report.stat("file_status_count/skipped"), lost), (1, 1), "what is too small is no loss");
+    let body = |path: &str| std::fs::read(folder.path().join(path)).unwrap();
+    let path = images[0].path.as_deref().unwrap();
+    assert!(path.ends_with(".jpg") && body(path).starts_with(&[0xFF, 0xD8, 0xFF]), "{path}");
+    assert!(body(&images[0].thumbs["small"]).starts_with(&[0xFF, 0xD8, 0xFF]));
+    assert_eq!(names(&folder.path().join("full")).len(), 1, "what is refused is not stored");
+
+    // The image that is there has another format than the next run wants.
+    let (images, _) = run(&[size, small]).await;
+    assert_eq!(images[0].status, FileStatus::Uptodate, "any format is good");
+    let (images, _) = run(&[("images_convert", json!("png"))]).await;
+    assert_eq!(statuses(&images), [FileStatus::Downloaded, FileStatus::Downloaded, FileStatus::Downloaded]);
+    assert_eq!(body(images[0].path.as_deref().unwrap()), PNG, "it is not encoded a second time");
+    assert_eq!(names(&folder.path().join("full")).len(), 3, "one format of each is there");
+}

@@ -18,6 +18,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
 use url::Url;
 
+use super::image::{ImageRules, Made, Refusal};
 use super::name::{self, FULL};
 use super::{FileStatus, StoredFile};
 
@@ -30,17 +31,15 @@ pub(super) struct Rules {
     pub(super) expires: Duration,
     pub(super) max_size: u64,
     pub(super) redirects: bool,
-    /// The thumbnails that are made; `None` if any file is stored, not only images.
-    pub(super) images: Option<BTreeMap<String, (u32, u32)>>,
-    #[cfg_attr(not(feature = "thumbnails"), expect(dead_code, reason = "only thumbnails read it"))]
-    pub(super) max_pixels: u64,
+    /// What is done with images; `None` if any file is stored, not only images.
+    pub(super) images: Option<ImageRules>,
 }
 
 /// The folder, and the URLs of this run.
 #[derive(Debug)]
 pub(super) struct MediaStore {
     folder: PathBuf,
-    rules: Rules,
+    rules: Arc<Rules>,
     results: Mutex<Results>,
     downloads: Semaphore,
     /// Why the folder can no longer be written.
@@ -71,18 +70,12 @@ impl Results {
     }
 }
 
-/// A file in the folder.
-struct Found {
-    path: String,
-    checksum: String,
-    bytes: u64,
-}
-
 impl MediaStore {
     /// Makes the folder.
     pub(super) async fn open(folder: PathBuf, rules: Rules, at_once: usize) -> Result<Self> {
         let mut names = vec![FULL.to_owned()];
-        let thumbs = rules.images.iter().flat_map(BTreeMap::keys).map(|name| format!("thumbs/{name}"));
+        let thumbs =
+            rules.images.iter().flat_map(|images| images.thumbs.keys()).map(|name| format!("thumbs/{name}"));
         names.extend(thumbs);
         let made = folder.clone();
         let make = move || {
@@ -100,7 +93,7 @@ impl MediaStore {
             .map_err(|error: io::Error| Error::usage(format!("making the folder {shown}: {error}")))?;
         Ok(Self {
             folder,
-            rules,
+            rules: Arc::new(rules),
             results: Mutex::default(),
             downloads: Semaphore::new(at_once),
             broken: Mutex::default(),
@@ -140,20 +133,24 @@ impl MediaStore {
     }
 
     async fn obtain(&self, url: Url, stem: &str, cx: &Context) -> Result<StoredFile> {
-        let place = self.downloads.acquire().await.expect("it is never closed");
-        let found = {
-            let (folder, url, stem) = (self.folder.clone(), url.clone(), stem.to_owned());
-            let (now, expires) = (UNIX_EPOCH + Duration::from_micros(cx.now().0), self.rules.expires);
-            spawn_blocking(move || find(&folder, &url, &stem, now, expires)).await?
+        let permit = self.downloads.acquire().await.expect("it is never closed");
+        let place = Place {
+            folder: self.folder.clone(),
+            url: url.clone(),
+            stem: stem.to_owned(),
+            rules: Arc::clone(&self.rules),
+            stale: Vec::new(),
         };
+        let now = UNIX_EPOCH + Duration::from_micros(cx.now().0);
+        let (found, place) = spawn_blocking(move || {
+            let mut place = place;
+            (place.find(now), place)
+        })
+        .await?;
         let stored = match found {
-            Some(found) => {
-                let body = self.folder.join(&found.path);
-                self.with_thumbs(stored(url.as_str(), found, FileStatus::Uptodate), stem, Source::File(body))
-                    .await?
-            }
+            Some(found) => self.settled(found, &url)?,
             None => match self.download(&url, cx).await {
-                Ok(response) => self.keep(&url, stem, response).await?,
+                Ok(response) => self.keep(&url, place, response).await?,
                 // The page of the item is processed again by the next run.
                 Err(error) if error.kind() == FetchErrorKind::Cancelled && cx.is_stopping() => {
                     return Err(error.into());
@@ -161,7 +158,7 @@ impl MediaStore {
                 Err(error) => failed(url.into(), error.to_string()),
             },
         };
-        drop(place);
+        drop(permit);
         Ok(self.told(stored, cx))
     }
 
@@ -179,7 +176,7 @@ impl MediaStore {
     }
 
     /// Writes a response to the folder.
-    async fn keep(&self, url: &Url, stem: &str, response: Response) -> Result<StoredFile> {
+    async fn keep(&self, url: &Url, place: Place, response: Response) -> Result<StoredFile> {
         if !response.status.is_success() {
             return Ok(failed(url.to_string(), format!("status {}", response.status.as_u16())));
         }
@@ -203,43 +200,20 @@ impl MediaStore {
         };
         let status = if response.has_flag("cached") { FileStatus::Cached } else { FileStatus::Downloaded };
         let body = response.body;
-        let path = name::path(stem, ending);
-        let written = {
-            let (folder, path, body) = (self.folder.clone(), path.clone(), body.clone());
-            let (url, stem) = (url.clone(), stem.to_owned());
-            spawn_blocking(move || write(&folder, &path, &body, (&url, &stem))).await?
-        };
-        let checksum = written.map_err(|error| self.broke(&path, &error))?;
-        let found = Found { path, checksum, bytes: body.len() as u64 };
-        self.with_thumbs(stored(url.as_str(), found, status), stem, Source::Body(body)).await
+        let kept = spawn_blocking(move || place.keep(body, ending, status)).await?;
+        self.settled(kept, url)
     }
 
-    /// Adds the thumbnails of an image. If they cannot be made, the image is a failure, because it cannot be read.
-    #[cfg(feature = "thumbnails")]
-    async fn with_thumbs(&self, mut stored: StoredFile, stem: &str, source: Source) -> Result<StoredFile> {
-        use super::thumbnail::{self, Failure};
-        let Some(thumbs) = self.rules.images.as_ref().filter(|thumbs| !thumbs.is_empty()) else {
-            return Ok(stored);
-        };
-        let (folder, stem, thumbs) = (self.folder.clone(), stem.to_owned(), thumbs.clone());
-        let max_pixels = self.rules.max_pixels;
-        let made = spawn_blocking(move || {
-            let is_new = matches!(source, Source::Body(_));
-            thumbnail::make(&folder, &stem, &thumbs, max_pixels, is_new, || source.read())
-        });
-        match made.await? {
-            Ok(made) => stored.thumbs = made,
-            Err(Failure::Image(why)) => return Ok(failed(stored.url, why)),
-            Err(Failure::Disk(error)) => return Err(self.broke("thumbs", &error)),
+    /// What became of a URL. An error is a failure of the disk.
+    fn settled(&self, kept: Result<StoredFile, Fault>, url: &Url) -> Result<StoredFile> {
+        match kept {
+            Ok(stored) => Ok(stored),
+            Err(Fault::Refused(Refusal::Unreadable(why))) => Ok(failed(url.to_string(), why)),
+            Err(Fault::Refused(Refusal::Small(why))) => {
+                Ok(StoredFile { status: FileStatus::Skipped, ..failed(url.to_string(), why) })
+            }
+            Err(Fault::Disk(path, error)) => Err(self.broke(&path, &error)),
         }
-        Ok(stored)
-    }
-
-    /// Without the feature `thumbnails` the settings ask for none.
-    #[cfg(not(feature = "thumbnails"))]
-    #[expect(clippy::unused_async, reason = "with the feature it waits")]
-    async fn with_thumbs(&self, stored: StoredFile, _: &str, _: Source) -> Result<StoredFile> {
-        Ok(stored)
     }
 
     /// Remembers that the folder cannot be written, which ends the crawl at the next flush.
@@ -253,7 +227,8 @@ impl MediaStore {
     fn told(&self, stored: StoredFile, cx: &Context) -> StoredFile {
         cx.stats().inc("file_count");
         cx.stats().inc(&format!("file_status_count/{}", stored.status.name()));
-        if let Some(why) = &stored.error {
+        // An image that is too small is no failure: the settings say that it is not wanted.
+        if let Some(why) = stored.error.as_ref().filter(|_| stored.status == FileStatus::Failed) {
             let kind = if self.rules.images.is_some() { "images" } else { "files" };
             cx.emit(&Event::FileFailed { kind, url: &stored.url, error: why });
             if self.has_logged_failure.swap(true, Ordering::Relaxed) {
@@ -269,32 +244,124 @@ impl MediaStore {
     }
 }
 
-/// Where the bytes of an image are.
-#[cfg_attr(not(feature = "thumbnails"), expect(dead_code, reason = "only thumbnails read it"))]
-enum Source {
-    Body(Bytes),
-    File(PathBuf),
+/// Why a file is not stored.
+enum Fault {
+    /// The image is not as the settings want it.
+    Refused(Refusal),
+    /// This file cannot be read or written.
+    Disk(String, io::Error),
 }
 
-#[cfg(feature = "thumbnails")]
-impl Source {
-    fn read(self) -> io::Result<Bytes> {
-        match self {
-            Self::Body(body) => Ok(body),
-            Self::File(path) => Ok(fs::read(path)?.into()),
-        }
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
     }
 }
 
-fn stored(url: &str, found: Found, status: FileStatus) -> StoredFile {
-    StoredFile {
-        url: url.to_owned(),
-        path: Some(found.path),
-        checksum: Some(found.checksum),
-        bytes: Some(found.bytes),
-        status,
-        error: None,
-        thumbs: BTreeMap::new(),
+impl Fault {
+    fn disk(path: &str) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Disk(path, error)
+    }
+}
+
+/// The place of a URL in the folder. Its methods block.
+struct Place {
+    folder: PathBuf,
+    url: Url,
+    stem: String,
+    rules: Arc<Rules>,
+    /// Files of the URL that are too old or of another format; they make room for a new one.
+    stale: Vec<String>,
+}
+
+impl Place {
+    /// The file that is there, with its thumbnails, if it is young enough. A file that cannot be read is as good as none.
+    fn find(&mut self, now: SystemTime) -> Option<Result<StoredFile, Fault>> {
+        let target = self.rules.images.as_ref().and_then(|images| images.convert);
+        for ending in name::endings(&self.url) {
+            let path = name::path(&self.stem, ending);
+            let file = self.folder.join(&path);
+            let Some(metadata) = file.symlink_metadata().ok().filter(fs::Metadata::is_file) else { continue };
+            // A file of the future is new: the clock was set back.
+            let age = metadata.modified().map(|at| now.duration_since(at).unwrap_or_default());
+            let is_young = age.is_ok_and(|age| age < self.rules.expires);
+            // An image of another format was stored before the settings wanted this one.
+            let is_wanted = target.is_none_or(|target| target.ending() == ending);
+            if is_young
+                && is_wanted
+                && let Ok((checksum, bytes)) = hash(&file)
+            {
+                let stored = self.stored(FileStatus::Uptodate, path, checksum, bytes);
+                return Some(self.with_missing_thumbs(stored, ending));
+            }
+            self.stale.push(path);
+        }
+        None
+    }
+
+    /// Stores a file or an image as the rules want it, with all thumbnails.
+    fn keep(&self, body: Bytes, ending: &'static str, status: FileStatus) -> Result<StoredFile, Fault> {
+        let made = match &self.rules.images {
+            None => Made::as_it_is(body, ending),
+            Some(images) => {
+                images.check_size(&body)?;
+                images.make(body, ending, |_| true)?
+            }
+        };
+        let path = name::path(&self.stem, made.ending);
+        self.write(&path, &made.body).map_err(Fault::disk(&path))?;
+        self.write_thumbs(&made)?;
+        let checksum = hex(&Sha256::digest(&made.body));
+        Ok(self.stored(status, path, checksum, made.body.len() as u64))
+    }
+
+    /// Makes the thumbnails that are missing of an image that is there.
+    fn with_missing_thumbs(&self, stored: StoredFile, ending: &'static str) -> Result<StoredFile, Fault> {
+        let is_there =
+            |path: &str| self.folder.join(path).symlink_metadata().is_ok_and(|found| found.is_file());
+        let (Some(images), Some(path)) = (&self.rules.images, &stored.path) else { return Ok(stored) };
+        if !stored.thumbs.values().all(|path| is_there(path)) {
+            let body = fs::read(self.folder.join(path)).map_err(Fault::disk(path))?;
+            self.write_thumbs(&images.make(body.into(), ending, |name| !is_there(&stored.thumbs[name]))?)?;
+        }
+        Ok(stored)
+    }
+
+    /// Writes a file whole and durably, and removes those that an earlier run stored under other endings.
+    fn write(&self, path: &str, body: &[u8]) -> io::Result<()> {
+        files::write(self.folder.join(path), body)?;
+        for stale in self.stale.iter().filter(|stale| *stale != path) {
+            match files::remove_file(self.folder.join(stale)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write_thumbs(&self, made: &Made) -> Result<(), Fault> {
+        made.thumbs.iter().try_for_each(|(name, body)| {
+            let path = self.thumb(name);
+            files::write(self.folder.join(&path), body).map_err(Fault::disk(&path))
+        })
+    }
+
+    fn thumb(&self, name: &str) -> String {
+        format!("thumbs/{name}/{}.jpg", self.stem)
+    }
+
+    fn stored(&self, status: FileStatus, path: String, checksum: String, bytes: u64) -> StoredFile {
+        let thumbs = self.rules.images.iter().flat_map(|images| images.thumbs.keys());
+        StoredFile {
+            url: self.url.to_string(),
+            path: Some(path),
+            checksum: Some(checksum),
+            bytes: Some(bytes),
+            status,
+            error: None,
+            thumbs: thumbs.map(|name| (name.clone(), self.thumb(name))).collect(),
+        }
     }
 }
 
@@ -308,34 +375,6 @@ fn failed(url: String, why: String) -> StoredFile {
         error: Some(why),
         thumbs: BTreeMap::new(),
     }
-}
-
-/// The file of a URL, if it is young enough. A file that cannot be read is as good as none.
-fn find(folder: &Path, url: &Url, stem: &str, now: SystemTime, expires: Duration) -> Option<Found> {
-    name::endings(url).find_map(|ending| {
-        let path = name::path(stem, ending);
-        let file = folder.join(&path);
-        let metadata = file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        // A file of the future is new: the clock was set back.
-        let age = now.duration_since(metadata.modified().ok()?).unwrap_or_default();
-        if age >= expires {
-            return None;
-        }
-        let (checksum, bytes) = hash(&file).ok()?;
-        Some(Found { path, checksum, bytes })
-    })
-}
-
-/// Writes a file whole and durably, and removes one that an earlier run stored under another ending. Returns its checksum.
-fn write(folder: &Path, path: &str, body: &[u8], (url, stem): (&Url, &str)) -> io::Result<String> {
-    files::write(folder.join(path), body)?;
-    for other in name::endings(url).map(|ending| name::path(stem, ending)).filter(|other| other != path) {
-        let file = folder.join(other);
-        if file.symlink_metadata().is_ok_and(|found| found.is_file()) {
-            files::remove_file(file)?;
-        }
-    }
-    Ok(hex(&Sha256::digest(body)))
 }
 
 fn hash(path: &Path) -> io::Result<(String, u64)> {
