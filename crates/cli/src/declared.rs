@@ -252,6 +252,11 @@ impl ItemsFeeds {
 }
 
 impl Pipeline<PageRecord> for ItemsFeeds {
+    /// No limit: an item may begin a new file, and the last one is then completed.
+    fn timeout(&self, _: &Settings) -> Option<Duration> {
+        None
+    }
+
     async fn open(&mut self, cx: &Context) -> Result<()> {
         // Rules of quality about the number of items mean these, also if there is none.
         cx.stats().counter("items/written");

@@ -41,7 +41,13 @@ pub trait Pipeline<I: Send + 'static>: Send + 'static {
         async { Ok(()) }
     }
 
-    /// Processes one item. An error loses the item and is counted; the crawl continues.
+    /// The longest time for one item; by default the setting `item_timeout`. `None` is no limit. Asked once, after `open`.
+    fn timeout(&self, settings: &Settings) -> Option<Duration> {
+        item_timeout(settings)
+    }
+
+    /// Processes one item. An error loses the item and is counted; the crawl continues. So does an item that takes longer than
+    /// [`timeout`](Self::timeout): its future is dropped where it waits. Code that computes or blocks without waiting is not interrupted.
     ///
     /// An error of a download that was cancelled because the crawl stops costs nothing: the page of the item goes back
     /// to the queue, and a job processes it again.
@@ -105,7 +111,7 @@ pub trait ConcurrentPipeline<I: Send + 'static>: Send + Sync + 'static {
 
     /// The longest time for one item; by default the setting `item_timeout`. `None` is no limit. Asked once, after `open`.
     fn timeout(&self, settings: &Settings) -> Option<Duration> {
-        (settings.item_timeout > 0.0).then(|| seconds(settings.item_timeout))
+        item_timeout(settings)
     }
 
     /// Processes one item, while others are processed, too. Errors are as those of [`Pipeline::process_item`].
@@ -121,4 +127,8 @@ pub trait ConcurrentPipeline<I: Send + 'static>: Send + Sync + 'static {
     fn close(&self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
+}
+
+fn item_timeout(settings: &Settings) -> Option<Duration> {
+    (settings.item_timeout > 0.0).then(|| seconds(settings.item_timeout))
 }

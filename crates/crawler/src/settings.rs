@@ -61,7 +61,7 @@ settings! {
         /// Maximum number of items that a concurrent pipeline has at once. A pipeline that takes one item after the other is
         /// not concerned.
         concurrent_items: usize = 100;
-        /// Maximum number of seconds that a concurrent pipeline has for one item, which is lost after it; 0 is no limit.
+        /// Maximum number of seconds that a pipeline has for one item, which is lost after it; 0 is no limit.
         item_timeout: f64 = 180.0;
         /// More start requests are read from their source only while fewer requests than this are queued.
         start_high_water: usize = 10_000;

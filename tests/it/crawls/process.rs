@@ -42,11 +42,12 @@ async fn child() {
     let mut crawl = quick(spider, &web)
         .set("log_level", "debug")
         .pipeline(JsonLines::create(dir.join("items.jsonl.gz")).unwrap())
-        .with_logging()
         .with_signals();
-    if dir.join("to-file").exists() {
-        crawl = crawl.set("log_file", dir.join("log").to_str().unwrap());
-    }
+    // A file is named, or the log is asked for.
+    crawl = match dir.join("to-file").exists() {
+        true => crawl.set("log_file", dir.join("log").to_str().unwrap()),
+        false => crawl.with_logging(),
+    };
     let report = crawl.run().await.unwrap();
     std::fs::write(dir.join("report"), format!("{} {}", report.finish_reason, report.pages)).unwrap();
 }

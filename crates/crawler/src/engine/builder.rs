@@ -321,7 +321,8 @@ impl<S: Spider> CrawlerBuilder<S> {
     /// Starts the log of the process, as configured by `log_level`, `log_format` and `log_file`, when the crawler is
     /// built. A log that the program installed before stays in place, and a warning is logged there.
     ///
-    /// Without this call a crawl only emits events of the `tracing` crate, and the three settings have no effect.
+    /// Without this call a crawl prints nothing: it only emits events of the `tracing` crate. If `log_file` is set and the program has no
+    /// log, the log goes to that file all the same.
     pub fn with_logging(mut self) -> Self {
         self.logs = true;
         self
@@ -353,7 +354,8 @@ impl<S: Spider> CrawlerBuilder<S> {
         }
         self.take_spider_settings();
         let settings = self.layers.resolve(&self.table)?;
-        if self.logs {
+        // Whoever names a file wants it, but a log of the program is not disturbed for it.
+        if self.logs || (settings.log_file.is_some() && !log::tracing::dispatcher::has_been_set()) {
             let started = Log::new().start(&settings)?;
             if !started.is_installed {
                 log::warn!(

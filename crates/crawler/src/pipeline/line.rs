@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::task::{Context as TaskContext, Poll};
 
 use super::OnItem;
-use super::stage::{InFlight, Stage, guarded};
+use super::stage::{InFlight, Stage, guarded, within};
 use crate::context::Context;
 use crate::dyn_spider::GivenItems;
 use crate::error::{Error, Result};
@@ -195,7 +195,9 @@ impl<I: Send + 'static> Pipelines<I> {
                     in_flight.push_back(InFlight::new(Entry { item, batch }, &**pipeline, cx));
                     return;
                 }
-                Stage::Serial(pipeline) => guarded(async { pipeline.process_item(item, cx).await }).await,
+                Stage::Serial(pipeline, longest) => {
+                    within(*longest, guarded(async { pipeline.process_item(item, cx).await })).await
+                }
             };
             match self.judged(result, cx) {
                 Ok(kept) => item = kept,

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
@@ -16,11 +16,13 @@ use super::{ConcurrentPipeline, OnItem, Pipeline};
 use crate::context::Context;
 use crate::error::{Error, Result, panic_message};
 use crate::fetch::BoxFuture;
+use crate::settings::Settings;
 
 /// Object-safe version of [`Pipeline`].
 pub(crate) trait DynPipeline<I>: Send {
     fn open<'a>(&'a mut self, cx: &'a Context) -> BoxFuture<'a, Result<()>>;
     fn process_item<'a>(&'a mut self, item: I, cx: &'a Context) -> BoxFuture<'a, Result<OnItem<I>>>;
+    fn timeout(&self, settings: &Settings) -> Option<Duration>;
     fn flush(&mut self) -> BoxFuture<'_, Result<()>>;
     fn close(&mut self) -> BoxFuture<'_, Result<()>>;
 }
@@ -32,6 +34,10 @@ impl<I: Send + 'static, T: Pipeline<I>> DynPipeline<I> for T {
 
     fn process_item<'a>(&'a mut self, item: I, cx: &'a Context) -> BoxFuture<'a, Result<OnItem<I>>> {
         Box::pin(Pipeline::process_item(self, item, cx))
+    }
+
+    fn timeout(&self, settings: &Settings) -> Option<Duration> {
+        Pipeline::timeout(self, settings)
     }
 
     fn flush(&mut self) -> BoxFuture<'_, Result<()>> {
@@ -75,15 +81,7 @@ impl<I: Send + 'static, P: ConcurrentPipeline<I>> DynConcurrent<I> for Shared<P>
     fn start(&self, item: I, cx: Context) -> JoinHandle<Result<OnItem<I>>> {
         let (pipeline, timeout) = (Arc::clone(&self.pipeline), self.timeout);
         tokio::spawn(async move {
-            let work = guarded(async { pipeline.process_item(item, &cx).await });
-            let Some(longest) = timeout else { return work.await };
-            match tokio::time::timeout(longest, work).await {
-                Ok(result) => result,
-                Err(_) => Err(Error::msg(format!(
-                    "it took longer than {} s (setting item_timeout)",
-                    longest.as_secs_f64()
-                ))),
-            }
+            within(timeout, guarded(async { pipeline.process_item(item, &cx).await })).await
         })
     }
 
@@ -102,15 +100,15 @@ impl<I: Send + 'static, P: ConcurrentPipeline<I>> DynConcurrent<I> for Shared<P>
 
 /// One pipeline of a crawl.
 pub(crate) enum Stage<I> {
-    /// It has one item at a time.
-    Serial(Box<dyn DynPipeline<I>>),
+    /// It has one item at a time, for so long, which is known once it is open.
+    Serial(Box<dyn DynPipeline<I>>, Option<Duration>),
     /// It has many, which leave it in their order.
     Concurrent(Box<dyn DynConcurrent<I>>, FuturesOrdered<InFlight<I>>),
 }
 
 impl<I: Send + 'static> Stage<I> {
     pub(crate) fn serial(pipeline: impl Pipeline<I>) -> Self {
-        Self::Serial(Box::new(pipeline))
+        Self::Serial(Box::new(pipeline), None)
     }
 
     pub(crate) fn concurrent(pipeline: impl ConcurrentPipeline<I>) -> Self {
@@ -120,21 +118,25 @@ impl<I: Send + 'static> Stage<I> {
 
     pub(super) async fn open(&mut self, cx: &Context) -> Result<()> {
         match self {
-            Self::Serial(pipeline) => pipeline.open(cx).await,
+            Self::Serial(pipeline, timeout) => {
+                pipeline.open(cx).await?;
+                *timeout = pipeline.timeout(cx.settings());
+                Ok(())
+            }
             Self::Concurrent(pipeline, _) => pipeline.open(cx).await,
         }
     }
 
     pub(super) async fn flush(&mut self) -> Result<()> {
         match self {
-            Self::Serial(pipeline) => guarded(async { pipeline.flush().await }).await,
+            Self::Serial(pipeline, _) => guarded(async { pipeline.flush().await }).await,
             Self::Concurrent(pipeline, _) => guarded(async { pipeline.flush().await }).await,
         }
     }
 
     pub(super) async fn close(&mut self) -> Result<()> {
         match self {
-            Self::Serial(pipeline) => guarded(async { pipeline.close().await }).await,
+            Self::Serial(pipeline, _) => guarded(async { pipeline.close().await }).await,
             Self::Concurrent(pipeline, _) => guarded(async { pipeline.close().await }).await,
         }
     }
@@ -142,7 +144,7 @@ impl<I: Send + 'static> Stage<I> {
     /// Whether a concurrent stage can take one more item; `None` if the stage is serial.
     pub(super) fn room(&self) -> Option<bool> {
         match self {
-            Self::Serial(_) => None,
+            Self::Serial(..) => None,
             Self::Concurrent(pipeline, in_flight) => Some(in_flight.len() < pipeline.at_once()),
         }
     }
@@ -199,6 +201,18 @@ impl<I> Drop for InFlight<I> {
     fn drop(&mut self) {
         self.work.abort();
     }
+}
+
+/// Limits the time of one item. A timer costs more than most items, so there is none until the first wait.
+pub(super) async fn within<T>(longest: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let Some(longest) = longest else { return work.await };
+    let mut work = pin!(work);
+    if let Poll::Ready(result) = std::future::poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await {
+        return result;
+    }
+    tokio::time::timeout(longest, work).await.unwrap_or_else(|_| {
+        Err(Error::msg(format!("it took longer than {} s (setting item_timeout)", longest.as_secs_f64())))
+    })
 }
 
 /// Turns a panic of user code into an error. The caller passes an async block, so that a method that panics before it

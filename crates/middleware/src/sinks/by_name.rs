@@ -1,8 +1,9 @@
 //! Feeds by the names of their files: the ending says the format.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use huntsman_crawler::{Context, Error, OnItem, Persist, Pipeline, Result, Timestamp};
+use huntsman_crawler::{Context, Error, OnItem, Persist, Pipeline, Result, Settings, Timestamp};
 use serde::Serialize;
 
 use super::feed::{Feed, Format};
@@ -222,6 +223,11 @@ fn table<T: 'static>(path: &Path, start: FeedStart) -> Result<Opened<Sqlite<T>>>
 }
 
 impl<T: Serialize + Send + 'static> Pipeline<T> for NamedFeed<T> {
+    /// No limit: an item may begin a new file, and the last one is then completed.
+    fn timeout(&self, _: &Settings) -> Option<Duration> {
+        None
+    }
+
     async fn open(&mut self, cx: &Context) -> Result<()> {
         each!(&mut self.0, feed => feed.open(cx).await)
     }

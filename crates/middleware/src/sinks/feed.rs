@@ -4,6 +4,7 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use huntsman_crawler::{
     Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds, settings,
@@ -584,6 +585,11 @@ async fn is_taken(place: &Place) -> Result<bool> {
 }
 
 impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
+    /// No limit: an item may begin a new file, and the last one is then completed.
+    fn timeout(&self, _: &Settings) -> Option<Duration> {
+        None
+    }
+
     async fn open(&mut self, cx: &Context) -> Result<()> {
         if let (Some(_), Some(name)) = (self.batch_items, &self.name)
             && !name.is_batched()
