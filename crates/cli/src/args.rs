@@ -98,7 +98,10 @@ pub(crate) enum Command {
     Settings(SettingsCommandArgs),
 
     /// Makes a project of spiders: a Rust package with a spider, a settings file and a test.
-    #[command(before_help = "Examples:\n  huntsman new bookshop\n  huntsman new bookshop --path ../huntsman")]
+    #[command(
+        visible_alias = "startproject",
+        before_help = "Examples:\n  huntsman new bookshop\n  huntsman new bookshop --path ../huntsman"
+    )]
     New(NewArgs),
 
     /// Adds a spider to the project in this folder.

@@ -1,12 +1,11 @@
 //! Tests of the other commands, run as processes.
 
-use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
+use huntsman_testkit::{Answer, RunningSite, Site, SiteBuilder};
 use serde_json::{Value, json};
 
-use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
+use crate::common::{crawl, field, huntsman, lines, report, run};
 
 /// The pages that are fetched.
 fn pages() -> SiteBuilder {
@@ -248,47 +247,4 @@ fn bench_measures_the_crawl_against_fetching_alone() {
     let value: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&value["crawl"]["pages"], &value["raw"]["pages"]), (&json!(200), &json!(200)));
     assert!(value["crawl"]["cpu_s_per_1000_pages"].as_f64().unwrap() > 0.0);
-}
-
-#[test]
-fn metrics_are_served_while_the_crawl_runs() {
-    let gate = Gate::default();
-    let site = Site::builder()
-        .page("/", "<a href='/slow'>s</a>")
-        .answer("/slow", Answer::html("x").behind(&gate))
-        .start_blocking();
-    let dir = tempfile::tempdir().unwrap();
-    let mut command = crawl(dir.path(), &site);
-    let mut child = command.args(["--metrics", "0"]).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
-    let address =
-        line.trim().strip_prefix("metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
-    let address = address.unwrap_or_else(|| panic!("{line}"));
-    assert!(address.starts_with("127.0.0.1:"), "{address}");
-    wait_for(&site, "/slow");
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(answer.contains("\nhuntsman_pages_delivered 1\n"), "{answer}");
-    // A page of another site whose name now resolves to this address (DNS rebinding) gets no data.
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /stats HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n").unwrap();
-    let mut refused = String::new();
-    stream.read_to_string(&mut refused).unwrap();
-    assert!(refused.starts_with("HTTP/1.1 421"), "{refused}");
-    let host = &site.hosts()[0];
-    assert!(
-        answer.contains(&format!("\nhuntsman_host_responses{{host=\"{host}\",status=\"200\"}} 1\n")),
-        "{answer}"
-    );
-    assert!(
-        answer.contains(&format!("\nhuntsman_host_state{{host=\"{host}\",state=\"active\"}} 1\n")),
-        "{answer}"
-    );
-    gate.open();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -1,6 +1,5 @@
 //! Tests the metrics of `huntsman dedup` with a real Prometheus, and the dashboard with these metrics.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
@@ -12,39 +11,11 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
+use crate::common::dashboard::{self, array};
 use crate::common::huntsman;
 use crate::common::stories::stories;
 
 const PATIENCE: Duration = Duration::from_secs(90);
-
-fn dashboard() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/grafana/huntsman-near-duplicates.json");
-    let text = std::fs::read(path).expect("the dashboard is in the docs");
-    serde_json::from_slice(&text).expect("the dashboard is JSON")
-}
-
-/// An array of the dashboard.
-fn array<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value[name].as_array().unwrap_or_else(|| panic!("{name} of {value}"))
-}
-
-/// The queries of the dashboard, with all languages and jobs selected.
-fn expressions(dashboard: &Value) -> BTreeSet<String> {
-    let panels = array(dashboard, "panels").iter().flat_map(|panel| array(panel, "targets"));
-    let asked = panels.map(|target| target["expr"].as_str().expect("an expression").to_owned());
-    // The options of a variable are the values of a label: they exist if the metric has the label.
-    let offered = array(&dashboard["templating"], "list").iter().filter_map(|variable| {
-        let query = variable["query"]["query"].as_str()?.strip_prefix("label_values(")?;
-        let (metric, label) = query.strip_suffix(')')?.split_once(", ")?;
-        Some(format!("count by ({label}) ({metric}{{{label}!=\"\"}})"))
-    });
-    let plain = |expression: String| {
-        let plain = expression.replace("$lang", ".*").replace("$job", ".*").replace("$__rate_interval", "1m");
-        assert!(!plain.contains('$'), "a variable that the dashboard does not have: {plain}");
-        plain
-    };
-    asked.chain(offered).map(plain).collect()
-}
 
 /// A run that reads stdin.
 struct Live {
@@ -153,7 +124,7 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
     }
 
     // All queries of the dashboard have results after two scrapes, and at least one number of each is finite.
-    let expressions = expressions(&dashboard());
+    let expressions = dashboard::expressions(&dashboard::read("huntsman-near-duplicates.json"));
     assert!(expressions.len() > 15, "{expressions:?}");
     let start = Instant::now();
     loop {
@@ -225,37 +196,4 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
     assert_eq!(check_metrics(&text), "", "{text}");
     assert!(text.contains("\nhuntsman_docs_processed_total{lang=\"HINDI\"} 325\n"), "{text}");
     assert!(text.contains("\nhuntsman_docs_skipped_total{lang=\"\",reason=\"error\"} 4\n"), "{text}");
-}
-
-#[test]
-fn the_dashboard_has_what_grafana_needs() {
-    let dashboard = dashboard();
-    assert!(dashboard["title"].is_string() && dashboard["uid"].as_str().is_some_and(|uid| uid.len() <= 40));
-    assert!(
-        dashboard["schemaVersion"].as_u64().is_some_and(|version| version >= 36),
-        "data sources are objects"
-    );
-    let variables = array(&dashboard["templating"], "list");
-    let source = variables.iter().find(|variable| variable["type"] == "datasource").expect("a data source");
-    assert_eq!((&source["name"], &source["query"]), (&json!("datasource"), &json!("prometheus")));
-    let uses_it = |of: &Value| of["datasource"] == json!({"type": "prometheus", "uid": "${datasource}"});
-    assert!(variables.iter().filter(|variable| variable["type"] == "query").all(uses_it));
-    let (mut ids, mut cells) = (BTreeSet::new(), BTreeSet::new());
-    for panel in array(&dashboard, "panels") {
-        let title = panel["title"].as_str().expect("a title");
-        assert!(ids.insert(panel["id"].as_u64().expect("an id")), "{title}: its id is there twice");
-        assert!(panel["type"].is_string() && uses_it(panel), "{title}");
-        let [x, y, w, h] =
-            ["x", "y", "w", "h"].map(|name| panel["gridPos"][name].as_u64().expect("a place in the grid"));
-        assert!(w > 0 && h > 0 && x + w <= 24, "{title} is outside of the 24 columns");
-        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
-            assert!(cells.insert(cell), "{title} lies over another panel");
-        }
-        let targets = array(panel, "targets");
-        let names: BTreeSet<&str> = targets.iter().filter_map(|target| target["refId"].as_str()).collect();
-        assert!(
-            !targets.is_empty() && names.len() == targets.len() && targets.iter().all(uses_it),
-            "{title}"
-        );
-    }
 }

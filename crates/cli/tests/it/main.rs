@@ -19,6 +19,7 @@ mod job;
 #[cfg(target_os = "linux")]
 mod jobs;
 mod links;
+mod metrics;
 mod near_dup;
 mod new;
 mod pdf_text;

@@ -71,6 +71,13 @@ fn a_new_project_is_never_written_over_another_one() {
 }
 
 #[test]
+fn a_spider_of_a_project_is_run_by_its_program() {
+    let (_dir, shop) = project();
+    let refused = said(&shop, &["crawl", "quotes"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("cargo run -- crawl quotes"), "{refused:?}");
+}
+
+#[test]
 fn a_bad_name_says_what_a_name_may_be() {
     let (dir, shop) = project();
     for name in ["", "Shop", "9lives", "a b", "../up", "match", "ünder", "a/b"] {

@@ -365,9 +365,21 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// Whether this can be the name of a spider, and nothing else.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
 impl SiteArgs {
     /// The start URLs of the flags.
     pub(crate) fn start_urls(&self) -> huntsman::Result<StartUrls> {
+        if let Some(name) = self.urls.iter().find(|url| is_name(url)) {
+            return Err(huntsman::Error::usage(format!(
+                "{name} is neither a URL nor a spider file (.toml); a spider of a project is run by its program, in its folder: \
+                 cargo run -- crawl {name}"
+            )));
+        }
         match (&self.seeds, &self.seeds_column) {
             (Some(file), Some(column)) => {
                 let column = CsvColumn::parse(column).delimiter(self.seeds_delimiter.unwrap_or(b','));

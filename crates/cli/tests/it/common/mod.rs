@@ -1,5 +1,6 @@
 //! Runs the real binary against local sites.
 
+pub(crate) mod dashboard;
 pub(crate) mod stories;
 
 use std::path::Path;
