@@ -180,6 +180,8 @@ impl Runs {
                     (None, Some((url, rule))) => format!("only skipped pages lead to it, as {url}  {rule}"),
                     (None, None) => "no page that was found leads to it".to_owned(),
                 };
+                let taken = loss.taken_for.iter().map(|page| format!("; the model takes it for {page}"));
+                let why = why + &taken.collect::<String>();
                 writeln!(stdout, "  {}  {}", escape(&loss.url), escape(&why))?;
             }
             if run.lost.len() > SHOWN {
@@ -201,7 +203,7 @@ fn run_json(seed: u64, run: &Replayed) -> Value {
     let lost: Vec<Value> = run
         .lost
         .iter()
-        .map(|loss| json!({ "url": loss.url, "rule": loss.rule, "through": loss.through }))
+        .map(|loss| json!({ "url": loss.url, "rule": loss.rule, "through": loss.through, "taken_for": loss.taken_for }))
         .collect();
     let mut out = json!({
         "seed": seed,

@@ -307,12 +307,25 @@ impl Crawl<'_> {
         None
     }
 
-    fn result(self) -> Replayed {
+    /// A page that was fetched and that the model takes for the same as one that was not.
+    fn taken_for(&mut self, number: u32) -> Option<String> {
+        let recording = self.recording;
+        let recorded = &recording.pages[number as usize];
+        let Answer::Page(page) = &recorded.answer else { return None };
+        let learnt = self.predictor.learn(&recording.site, &recorded.url, page.text.clone());
+        let is_same = |page: &u32| self.predictor.shows_the_same(&recording.site, self.learnt[page], learnt);
+        let fetched = self.fetched.iter().filter(|page| self.learnt.contains_key(*page));
+        let same = fetched.copied().find(is_same)?;
+        Some(recording.pages[same as usize].url.to_string())
+    }
+
+    fn result(mut self) -> Replayed {
         let recording = self.recording;
         let truth = &recording.truth;
         let rows = self.fetched.iter().map(|page| recording.pages[*page as usize].row);
         let score = truth.score_rows(rows.clone());
         let have: HashSet<u32> = rows.filter_map(|row| truth.content(row)).collect();
+        let totals = self.predictor.totals();
         let mut lost: BTreeMap<u32, Loss> = BTreeMap::new();
         for (number, page) in recording.pages.iter().enumerate() {
             let Some(content) = truth.content(page.row).filter(|content| !have.contains(content)) else {
@@ -323,10 +336,10 @@ impl Crawl<'_> {
             let is_nearer = |loss: &Loss| loss.rule.is_none() && rule.is_some();
             if lost.get(&content).is_none_or(is_nearer) {
                 let through = if rule.is_none() { self.skipped_before(number as u32) } else { None };
-                lost.insert(content, Loss { url, rule, through });
+                let taken_for = self.taken_for(number as u32);
+                lost.insert(content, Loss { url, rule, through, taken_for });
             }
         }
-        let totals = self.predictor.totals();
         Replayed {
             score,
             requests: self

@@ -52,6 +52,8 @@ pub struct Loss {
     pub rule: Option<String>,
     /// If so, a skipped URL that leads to it, with its rule.
     pub through: Option<(String, String)>,
+    /// A page that was fetched, if the model takes it for the same: then the URL would be lost even if its page were compared.
+    pub taken_for: Option<String>,
 }
 
 /// The cause of a duplicate that was fetched.
