@@ -3,6 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
+use super::content::SIMILAR;
 use super::fold::Fold;
 use super::page::{PageText, TextBlock};
 use super::shape::Mix;
@@ -21,6 +22,9 @@ const MAX_EQUAL: f64 = 0.6;
 /// A position is identity chrome if at least this many pairs compare it, and this share of them finds it equal.
 const MIN_PAIRS: u32 = 5;
 const MIN_EQUAL: f64 = 0.85;
+/// It surrounds most views of an identity: of the pairs with it, at least this share has it on both pages. What one view only has, such as the
+/// author of a change, is a part of what that view shows.
+const MIN_BOTH: f64 = 0.5;
 
 /// A page with fewer words beside its chrome, of so many in all, has no other content than its chrome: a list of filters that are the same
 /// on every page, above a list that is always the same, too.
@@ -29,8 +33,9 @@ const WHOLE_PAGE: usize = 30;
 /// A page is compared without the words that its URL has, too, if so many others remain: with fewer, the words of the URL are the content
 /// (a search that found nothing, a page that is not there).
 const MIN_WITHOUT_OWN: u32 = 12;
-/// The same, as the largest share of such words: one word in three.
-const MAX_OWN: f64 = 0.34;
+/// The same, as the largest share of such words: as many as equal pages may differ in. On a page with more of them they are content: a table of
+/// facts about something that does not exist has little else.
+const MAX_OWN: f64 = 1.0 - SIMILAR;
 
 /// The blocks that are on pages of all kinds, and the positions whose text depends only on the identity of the page.
 #[derive(Clone, Debug, Default)]
@@ -359,8 +364,7 @@ fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> HashSet<u32
     }
     let mut known: Vec<Option<Vec<Passage>>> = vec![None; samples.len()];
     let mut pairs_of: HashMap<u32, usize> = HashMap::new();
-    // By slot and position, the number of pairs that compare it and the number that find it equal.
-    let mut compared: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
+    let mut compared: HashMap<(u32, u32), Compared> = HashMap::new();
     for (slot, pages) in &by_value {
         for (pairs, pair) in pages.chunks_exact(2).enumerate() {
             let of_slot = pairs_of.entry(*slot).or_default();
@@ -376,40 +380,69 @@ fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> HashSet<u32
             }
         }
     }
-    compared
-        .into_iter()
-        .filter(|(_, (all, equal))| *all >= MIN_PAIRS && f64::from(*equal) >= MIN_EQUAL * f64::from(*all))
-        .map(|((_, position), _)| position)
-        .collect()
+    let identity = compared.into_iter().filter(|(_, compared)| compared.is_identity());
+    identity.map(|((_, position), _)| position).collect()
 }
 
-fn compare(slot: u32, first: &[Passage], second: &[Passage], compared: &mut HashMap<(u32, u32), (u32, u32)>) {
+/// The pairs of pages with a position, by slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compared {
+    /// Those that have it on both pages, and those of them that have the same text there.
+    both: u32,
+    equal: u32,
+    /// Those that have it on one page only.
+    one: u32,
+}
+
+impl Compared {
+    fn is_identity(self) -> bool {
+        let share = |part: u32, of: u32| f64::from(part) / f64::from(of);
+        self.both >= MIN_PAIRS
+            && share(self.equal, self.both) >= MIN_EQUAL
+            && share(self.both, self.both + self.one) >= MIN_BOTH
+    }
+}
+
+fn compare(slot: u32, first: &[Passage], second: &[Passage], compared: &mut HashMap<(u32, u32), Compared>) {
     let (mut equal, mut different) = (0, 0);
-    let mut both: SmallVec<[(u32, bool); 64]> = SmallVec::new();
+    // By position, whether the texts are the same; `None` if only one page has it.
+    let mut positions: SmallVec<[(u32, Option<bool>); 64]> = SmallVec::new();
     let mut others = second.iter().peekable();
     for passage in first {
         while let Some(other) = others.next_if(|other| other.position < passage.position) {
             different += other.words;
+            positions.push((other.position, None));
         }
         match others.next_if(|other| other.position == passage.position) {
             Some(other) => {
                 let is_equal = other.text == passage.text;
-                both.push((passage.position, is_equal));
+                positions.push((passage.position, Some(is_equal)));
                 match is_equal {
                     true => equal += passage.words,
                     false => different += passage.words.max(other.words),
                 }
             }
-            None => different += passage.words,
+            None => {
+                different += passage.words;
+                positions.push((passage.position, None));
+            }
         }
     }
-    different += others.map(|other| other.words).sum::<u32>();
+    for other in others {
+        different += other.words;
+        positions.push((other.position, None));
+    }
     if f64::from(equal) > MAX_EQUAL * f64::from(different) {
         return;
     }
-    for (position, is_equal) in both {
+    for (position, is_equal) in positions {
         let entry = compared.entry((slot, position)).or_default();
-        entry.0 += 1;
-        entry.1 += u32::from(is_equal);
+        match is_equal {
+            Some(is_equal) => {
+                entry.both += 1;
+                entry.equal += u32::from(is_equal);
+            }
+            None => entry.one += 1,
+        }
     }
 }
