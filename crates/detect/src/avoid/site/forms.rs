@@ -156,15 +156,16 @@ impl Forms {
         let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
             return;
         };
-        let hash = shape.hash(&page.raw, raw);
+        let function = shape.function(&page.raw, raw);
+        let hash = shape.hash(function);
         let number = match self.numbers.get(&hash) {
             Some(number) => *number,
             None => {
-                // What one link has in common with its page may be chance.
+                // What one link has in common with its page may be chance, but not if a page of another kind has such a link, too.
                 if self.seen_once.len() >= MAX_SEEN_ONCE {
                     self.seen_once.clear();
                 }
-                if self.seen_once.insert(hash) || self.forms.len() >= MAX_FORMS {
+                if self.seen_once.insert(function.0) || self.forms.len() >= MAX_FORMS {
                     return;
                 }
                 let number = self.forms.len() as u32;
@@ -240,12 +241,9 @@ impl LinkShape {
         Some(Self { conditions: conditions.collect(), values })
     }
 
-    /// The hash of the form of the link; `page` and `link` are the slots of both URLs.
-    fn hash(&self, page: &[RawSlot], link: &[RawSlot]) -> u64 {
+    /// The hash of what the link has of its page, whatever the kind of the page; `page` and `link` are the slots of both URLs.
+    fn function(&self, page: &[RawSlot], link: &[RawSlot]) -> Mix {
         let mut hash = Mix::new(FORM).with(names_of(page));
-        for (slot, value) in &self.conditions {
-            hash = hash.with(u64::from(*slot)).with(*value);
-        }
         for (slot, value) in link.iter().zip(&self.values) {
             hash = hash.with(u64::from(slot.name.0));
             hash = match value {
@@ -256,7 +254,13 @@ impl LinkShape {
                 }
             };
         }
-        hash.0
+        hash
+    }
+
+    /// The hash of the form of the link.
+    fn hash(&self, function: Mix) -> u64 {
+        let conditions = self.conditions.iter();
+        conditions.fold(function, |hash, (slot, value)| hash.with(u64::from(*slot)).with(*value)).0
     }
 
     fn with_slots(self, link: &[RawSlot]) -> Form {
@@ -378,7 +382,7 @@ mod tests {
         let page = RecentPage { number: 0, raw: raw_page, kinds, is_copy: true };
         let link = raw(link);
         let shape = LinkShape::of(&page, &link)?;
-        let hash = shape.hash(&page.raw, &link);
+        let hash = shape.hash(shape.function(&page.raw, &link));
         Some((shape.with_slots(&link), hash))
     }
 
