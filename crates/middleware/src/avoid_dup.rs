@@ -159,7 +159,9 @@ const WAITS_PER_GROWTH: u32 = 20;
 const MAX_WAITS: u64 = 100;
 /// Priority of requests that are put back; lower than any that a spider would ask for.
 const PRIORITY_DEFERRED: i32 = -1_000_000;
-const PRIORITY_LAST: i32 = -2_000_000;
+const PRIORITY_SKIPPED: i32 = -2_000_000;
+/// That of skipped requests in the order in which they are asked for again, less their ranks.
+const PRIORITY_RANKED: i32 = PRIORITY_SKIPPED - 1;
 
 impl AvoidDup {
     /// Creates the component from the settings; `None` unless `avoid_dup_content_enabled` is set.
@@ -316,6 +318,14 @@ impl AvoidDup {
             // The pages being downloaded may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
+        if is_last && request.priority == PRIORITY_SKIPPED {
+            // What a breadth-first crawl would fetch first comes first: it leads to most. That is known when nothing else is left.
+            let mut ranked = requeued(request);
+            let rank = i32::try_from(predictor.rank(&site, &request.url)).unwrap_or(i32::MAX);
+            ranked.priority = PRIORITY_RANKED.saturating_sub(rank);
+            ranked.remove_meta(meta::AVOID_DUP_HELD);
+            return OnRequest::Reschedule(Box::new(ranked));
+        }
         let attempt = if is_last { Attempt::Last } else { Attempt::Regular };
         match predictor.decide(&site, &request.url, attempt) {
             Decision::Drop(reason) => {
@@ -323,10 +333,8 @@ impl AvoidDup {
                 return OnRequest::Drop(DropReason::skipped("duplicate_content").detail(reason.to_string()));
             }
             Decision::Skip(_) => {
-                // What a breadth-first crawl would fetch first comes first: it leads to most.
                 let mut last = requeued(request);
-                let rank = i32::try_from(predictor.rank(&site, &request.url)).unwrap_or(i32::MAX);
-                last.priority = PRIORITY_LAST.saturating_sub(rank);
+                last.priority = PRIORITY_SKIPPED;
                 last.remove_meta(meta::AVOID_DUP_HELD);
                 last.set_meta(meta::AVOID_DUP_SKIPPED, true);
                 return OnRequest::Reschedule(Box::new(last));

@@ -48,11 +48,13 @@ pub struct Replay {
     pub options: Options,
 }
 
-/// Requests in the order in which they are due: regular ones, delayed ones by probability, and skipped ones.
+/// Requests in the order in which they are due: regular ones, delayed ones by probability, skipped ones that have no rank yet, and skipped ones
+/// by rank.
 type Queue = BTreeMap<(u32, i64), u32>;
 const REGULAR: u32 = 0;
 const DELAYED: u32 = 1;
-const LAST: u32 = 200;
+const SKIPPED: u32 = 200;
+const RANKED: u32 = 201;
 
 struct Crawl<'a> {
     recording: &'a Recording,
@@ -116,7 +118,7 @@ impl Replay {
         crawl.discover_start();
         loop {
             let has_room = crawl.in_flight.len() < self.in_flight.max(1);
-            let is_last = crawl.queue.first_key_value().is_some_and(|((level, _), _)| *level >= LAST);
+            let is_last = crawl.queue.first_key_value().is_some_and(|((level, _), _)| *level >= SKIPPED);
             let is_due = !crawl.queue.is_empty() && (!is_last || crawl.in_flight.is_empty());
             if has_room && is_due {
                 crawl.decide_next();
@@ -155,7 +157,11 @@ impl Crawl<'_> {
         let Some((key, page)) = self.queue.pop_first() else { return };
         let recorded = &self.recording.pages[page as usize];
         let (site, url) = (&self.recording.site, &recorded.url);
-        let attempt = if key.0 >= LAST { Attempt::Last } else { Attempt::Regular };
+        if key.0 == SKIPPED {
+            self.queue.insert((RANKED + self.predictor.rank(site, url), key.1), page);
+            return;
+        }
+        let attempt = if key.0 >= RANKED { Attempt::Last } else { Attempt::Regular };
         let is_warm = self.predictor.totals().learnt >= u64::from(self.predictor.options().warmup);
         let cause = match self.predictor.decide(site, url, attempt) {
             Decision::Drop(reason) => {
@@ -163,8 +169,7 @@ impl Crawl<'_> {
                 return;
             }
             Decision::Skip(_) => {
-                let rank = self.predictor.rank(site, url);
-                self.queue.insert((LAST + rank, key.1), page);
+                self.queue.insert((SKIPPED, key.1), page);
                 return;
             }
             Decision::Delay { probability } => {
