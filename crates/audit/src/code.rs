@@ -1,6 +1,9 @@
 //! Codes of issues: what is wrong, how bad it is, why it matters, and what to change.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use serde_json::Value;
 
 /// How bad an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
@@ -21,6 +24,15 @@ impl Severity {
             Self::Error => "error",
             Self::Warning => "warning",
             Self::Notice => "notice",
+        }
+    }
+
+    /// The place in lists of errors, warnings and notices.
+    pub(crate) fn place(self) -> usize {
+        match self {
+            Self::Error => 0,
+            Self::Warning => 1,
+            Self::Notice => 2,
         }
     }
 }
@@ -55,6 +67,8 @@ pub enum PageClass {
 pub struct Code {
     /// The name: words of lower-case letters with hyphens.
     pub name: &'static str,
+    /// What it is called in reports, such as `Broken images`; empty for a code without one.
+    pub headline: &'static str,
     /// The family that it belongs to, such as `links`.
     pub family: &'static str,
     /// How bad it is, unless a setting says otherwise.
@@ -82,6 +96,7 @@ impl Code {
     pub const fn new(family: &'static str, name: &'static str) -> Self {
         Self {
             name,
+            headline: "",
             family,
             severity: Severity::Warning,
             level: Level::Page,
@@ -98,6 +113,30 @@ impl Code {
     /// The limits in the settings that it compares with, without their `audit_`: those that `when` names in brackets.
     pub fn limits(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.when.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0))
+    }
+
+    /// When it is reported, with the values of its limits in place of their names.
+    pub(crate) fn when_with(&self, limits: &BTreeMap<&'static str, Value>) -> String {
+        self.limits().fold(self.when.to_owned(), |text, name| match limits.get(name) {
+            Some(value) => text.replace(&format!("[{name}]"), &value.to_string()),
+            None => text,
+        })
+    }
+
+    /// Says what it is called in reports: a few words, in the plural.
+    pub const fn headline(mut self, headline: &'static str) -> Self {
+        self.headline = headline;
+        self
+    }
+
+    /// What it is called in reports: its headline, or else the words of its name.
+    pub(crate) fn title(&self) -> String {
+        if !self.headline.is_empty() {
+            return self.headline.to_owned();
+        }
+        let words = self.name.replace('-', " ");
+        let mut letters = words.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
     }
 
     /// Sets the severity.

@@ -14,10 +14,12 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("viewport-missing")
+        .headline("Pages without a viewport for phones")
         .text("A page has no `meta name=viewport`.", "Phones show it as small as on a desk.", "Add one.")
         .source("Lighthouse: viewport")
         .example("<head></head>", "<meta name=viewport content=\"width=device-width\">"),
     code("label-missing")
+        .headline("Form fields without a label")
         .text(
             "A field of a form has no label, aria-label, aria-labelledby or title.",
             "Screen readers do not say what to fill in.",
@@ -26,6 +28,7 @@ const CODES: &[Code] = &[
         .source("WCAG 1.3.1, 4.1.2")
         .example("<input name=q>", "<label>Search <input name=q></label>"),
     code("main-missing")
+        .headline("Pages without a main landmark")
         .text(
             "A page has neither a main element nor role=main.",
             "Readers cannot skip the menus.",
@@ -34,6 +37,7 @@ const CODES: &[Code] = &[
         .source("WCAG 2.4.1")
         .example("<body><div>text</div>", "<body><main>text</main>"),
     code("duplicate-id")
+        .headline("Ids that stand twice on a page")
         .severity(Error)
         .text(
             "An id stands twice on a page.",

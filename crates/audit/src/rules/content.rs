@@ -21,61 +21,80 @@ const fn code(name: &'static str) -> Code {
 }
 
 const CODES: &[Code] = &[
-    code("title-missing").severity(Error).judges(C)
+    code("title-missing")
+        .headline("Pages without a title").severity(Error).judges(C)
         .text("A page has no title, or an empty one. Titles in SVG do not count.", "Results and tabs have no headline.", "Write one.")
         .source("WCAG 2.4.2").example("<head></head>", "<title>Hawk moths of Europe</title>"),
-    code("title-short").judges(C)
+    code("title-short")
+        .headline("Titles that are too short").judges(C)
         .text("The title has fewer characters than [title_min].", "It says little.", "Say what the page is about.")
         .source("Google Search Central: title links").example("<title>Home</title>", "<title>Hawk moths of Europe: a guide</title>"),
-    code("title-long").judges(C)
+    code("title-long")
+        .headline("Titles that are too long").judges(C)
         .text("The title has more characters than [title_max]; wide ones count twice.", "It is cut off.", "Shorten it, the important words first.")
         .source("Google Search Central: title links").example("<title>(80 characters)</title>", "<title>(50 characters)</title>"),
-    code("title-duplicate").of_site().judges(C)
+    code("title-duplicate")
+        .headline("Pages that share a title").of_site().judges(C)
         .text("Two or more pages of one language have the same title, and are not translations of each other.", "They cannot be told apart.", "Give each its own title.")
         .source("Google Search Central: title links").example("<title>Shop</title> on two pages", "<title>Shop: boats</title>, <title>Shop: sails</title>"),
     code("title-multiple")
+        .headline("Pages with several titles")
         .text("A page has more than one title outside of SVG and templates.", "Browsers take the first, search engines any.", "Keep one.")
         .source("HTML: the title element").example("<title>A</title><title>B</title>", "<title>A</title>"),
-    code("description-missing").judges(C)
+    code("description-missing")
+        .headline("Pages without a description").judges(C)
         .text("The head has no description, or an empty one.", "Search engines make up a snippet.", "Write one.")
         .source("Google Search Central: snippets").example("<head><title>A</title></head>", "<meta name=description content=\"...\">"),
-    code("description-short").judges(C)
+    code("description-short")
+        .headline("Descriptions that are too short").judges(C)
         .text("The description has fewer characters than [description_min].", "It says little.", "Say what readers will find.")
         .source("Google Search Central: snippets").example("content=\"A page.\"", "content=\"(120 characters)\""),
-    code("description-long").judges(C)
+    code("description-long")
+        .headline("Descriptions that are too long").judges(C)
         .text("The description has more characters than [description_max]; wide ones count twice.", "It is cut off.", "Shorten it.")
         .source("Google Search Central: snippets").example("content=\"(300 characters)\"", "content=\"(120 characters)\""),
-    code("description-duplicate").of_site().judges(C)
+    code("description-duplicate")
+        .headline("Pages that share a description").of_site().judges(C)
         .text("Two or more pages of one language have the same description, and are not translations of each other.", "They cannot be told apart.", "Give each its own.")
         .source("Google Search Central: snippets").example("the same on two pages", "one for each page"),
-    code("description-multiple").judges(C)
+    code("description-multiple")
+        .headline("Pages with several descriptions").judges(C)
         .text("The head has more than one description.", "One is taken by chance.", "Keep one.")
         .source("Google Search Central: snippets").example("two <meta name=description>", "one <meta name=description>"),
-    code("h1-missing").judges(C)
+    code("h1-missing")
+        .headline("Pages without a main heading").judges(C)
         .text("A page has no heading of level 1 with a text or the alternative text of an image.", "Readers do not hear what it is about.", "Add one.")
         .source("axe: page-has-heading-one").example("<h2>Moths</h2>", "<h1>Moths</h1>"),
-    code("h1-multiple").judges(C)
+    code("h1-multiple")
+        .headline("Pages with several main headings").judges(C)
         .text("A page has more than one heading of level 1.", "Its subject is unclear.", "Keep one, and lower the others.")
         .source("axe: page-has-heading-one").example("<h1>A</h1><h1>B</h1>", "<h1>A</h1><h2>B</h2>"),
     code("heading-skip")
+        .headline("Headings that skip a level")
         .text("A heading is more than one level deeper than the one before it.", "The outline breaks.", "Use the next level.")
         .source("WCAG 1.3.1").example("<h1>A</h1><h3>B</h3>", "<h1>A</h1><h2>B</h2>"),
-    code("thin").judges(C)
+    code("thin")
+        .headline("Pages with little text").judges(C)
         .text("The own text of a page, without menus, has fewer words than [words_min].", "There is little to find.", "Say more, or merge pages.")
         .source("Google Search Central: helpful content").example("a paragraph", "an article"),
-    code("exact-duplicate").of_site().judges(C)
+    code("exact-duplicate")
+        .headline("Pages with the same text").of_site().judges(C)
         .text("Two or more pages have the same own text of 20 words or more, and are not translations of each other. All of them are told.", "They compete with each other.", "Merge them, or name a canonical URL.")
         .source("Google Search Central: duplicate URLs").example("/a and /b with one text", "/b with canonical /a"),
     code("lang-missing")
+        .headline("Pages that do not state their language")
         .text("The html element has no `lang`, or an empty one.", "Screen readers use a wrong voice.", "Name the language.")
         .source("WCAG 3.1.1").example("<html>", "<html lang=en>"),
     code("lang-invalid")
+        .headline("Languages that do not exist")
         .text("The `lang` of the html element is no tag of a language.", "Screen readers use a wrong voice.", "Use a tag of BCP 47.")
         .source("BCP 47").example("<html lang=english>", "<html lang=en>"),
-    code("placeholder").judges(Indexable)
+    code("placeholder")
+        .headline("Placeholder text").judges(Indexable)
         .text("A page has filler text (lorem ipsum) outside of code and quotations.", "It looks unfinished.", "Write the text.")
         .source("editorial practice").example("<p>Lorem ipsum dolor sit amet</p>", "<p>Hawk moths fly at dusk.</p>"),
     code("meta-in-body")
+        .headline("Meta elements outside of the head")
         .text("A meta element with name or http-equiv stands behind the end of the head.", "Search engines ignore it.", "Move it into the head, or close what ended the head too early.")
         .source("HTML: the meta element").example("<body><meta name=robots content=noindex>", "<head><meta name=robots content=noindex></head>"),
 ];

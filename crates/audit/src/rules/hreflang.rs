@@ -20,6 +20,7 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("hreflang-no-return")
+        .headline("Translations that do not link back")
         .of_site()
         .text(
             "A page in another language that the page names does not name this page.",
@@ -28,6 +29,7 @@ const CODES: &[Code] = &[
         )
         .example("/en names /de; /de names nothing", "/de names /en, too"),
     code("hreflang-non200")
+        .headline("Translations that do not answer")
         .severity(Error)
         .of_site()
         .text(
@@ -37,6 +39,7 @@ const CODES: &[Code] = &[
         )
         .example("hreflang=de href=/de (404)", "hreflang=de href=/de (200)"),
     code("hreflang-noindex")
+        .headline("Translations that may not be indexed")
         .of_site()
         .text(
             "A page in another language says noindex.",
@@ -45,6 +48,7 @@ const CODES: &[Code] = &[
         )
         .example("hreflang=de to a noindex page", "hreflang=de to a page to index"),
     code("hreflang-noncanonical")
+        .headline("Translations that name another page as canonical")
         .of_site()
         .text(
             "The canonical URL of a page in another language is another URL.",
@@ -53,6 +57,7 @@ const CODES: &[Code] = &[
         )
         .example("hreflang=de to a copy", "hreflang=de to the canonical URL"),
     code("hreflang-no-self")
+        .headline("Pages missing from their own list of translations")
         .text(
             "The languages that a page names do not include the page itself.",
             "The set is incomplete.",
@@ -60,6 +65,7 @@ const CODES: &[Code] = &[
         )
         .example("/en names only /de", "/en names /en and /de"),
     code("hreflang-no-x-default")
+        .headline("Translations without a fallback")
         .severity(Notice)
         .text(
             "A page names two languages or more, and no x-default.",
@@ -68,6 +74,7 @@ const CODES: &[Code] = &[
         )
         .example("en and de", "en, de and x-default"),
     code("hreflang-relative")
+        .headline("Translations with a relative address")
         .text(
             "The address of a page in another language is not absolute.",
             "Search engines do not understand it.",
@@ -75,6 +82,7 @@ const CODES: &[Code] = &[
         )
         .example("href=/de", "href=\"https://example.org/de\""),
     code("hreflang-mismatch")
+        .headline("Translations whose language contradicts the page")
         .text(
             "The language of the page's own entry is not that of its html element.",
             "They contradict each other.",
@@ -82,6 +90,7 @@ const CODES: &[Code] = &[
         )
         .example("<html lang=fr> with hreflang=en for itself", "<html lang=en>"),
     code("hreflang-several")
+        .headline("Pages listed under several languages")
         .text(
             "One URL is named for two languages; regions of one language are none.",
             "Search engines cannot tell which one is meant.",

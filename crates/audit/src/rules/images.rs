@@ -16,6 +16,7 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("img-alt-missing")
+        .headline("Images without alternative text")
         .text(
             "An img has no alt, and nothing else names it or says that it needs no name.",
             "Screen readers read the address of the file.",
@@ -24,6 +25,7 @@ const CODES: &[Code] = &[
         .source("WCAG 1.1.1")
         .example("<img src=moth.jpg>", "<img src=moth.jpg alt=\"A hawk moth at dusk\">"),
     code("img-alt-long")
+        .headline("Alternative texts that are too long")
         .text(
             "The alt of an image has more characters than [alt_max].",
             "It is tedious to hear.",
@@ -32,6 +34,7 @@ const CODES: &[Code] = &[
         .source("WCAG 1.1.1")
         .example("alt=\"(200 characters)\"", "alt=\"(60 characters)\""),
     code("img-heavy")
+        .headline("Heavy images")
         .of_site()
         .judges(Any)
         .text(
@@ -42,6 +45,7 @@ const CODES: &[Code] = &[
         .source("Lighthouse: image sizes")
         .example("2 MB", "120 kB"),
     code("img-no-size")
+        .headline("Images without a size")
         .text(
             "An img has neither width and height nor an aspect ratio, in attributes or in its style.",
             "The page jumps when it is loaded.",
@@ -50,6 +54,7 @@ const CODES: &[Code] = &[
         .source("Lighthouse: layout shift")
         .example("<img src=a.png alt=A>", "<img src=a.png alt=A width=80 height=40>"),
     code("img-broken")
+        .headline("Broken images")
         .severity(Error)
         .of_site()
         .judges(Any)
@@ -61,6 +66,7 @@ const CODES: &[Code] = &[
         .source("HTML: the img element")
         .example("<img src=/gone.png>  (404)", "<img src=/moth.png>  (200)"),
     code("picture-without-img")
+        .headline("Picture elements without an image")
         .text("A picture element has no img in it.", "Browsers show nothing.", "Add an img.")
         .source("HTML: the picture element")
         .example(

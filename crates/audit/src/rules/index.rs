@@ -16,64 +16,84 @@ const fn code(name: &'static str) -> Code {
 }
 
 const CODES: &[Code] = &[
-    code("noindex").severity(Notice)
+    code("noindex")
+        .headline("Pages that ask not to be indexed").severity(Notice)
         .text("A page says noindex or none, in a meta element or in `X-Robots-Tag`.", "Search engines leave it out.", "Remove it if it is not meant.")
         .source("Google Search Central: robots meta tag").example("<meta name=robots content=noindex>", "<meta name=robots content=index>"),
-    code("nofollow-page").severity(Notice)
+    code("nofollow-page")
+        .headline("Pages whose links are not followed").severity(Notice)
         .text("A page says nofollow or none for all its links.", "Its links lead search engines nowhere.", "Remove it if it is not meant.")
         .source("Google Search Central: robots meta tag").example("<meta name=robots content=nofollow>", "<meta name=robots content=index>"),
-    code("internal-nofollow").severity(Notice).of_site().judges(Any)
+    code("internal-nofollow")
+        .headline("Internal links with nofollow").severity(Notice).of_site().judges(Any)
         .text("A link within the site has `rel=nofollow`.", "The value of the link is lost.", "Take the rel out.")
         .source("Google Search Central: qualify outbound links").example("<a href=/about rel=nofollow>", "<a href=/about>"),
     code("canonical-missing")
+        .headline("Pages without a canonical URL")
         .text("A page that may be indexed has no canonical URL, neither in the HTML nor in a `Link` header.", "Search engines guess which of several URLs is meant.", "Name the URL of the page itself.")
         .source("RFC 6596").example("<head><title>A</title></head>", "<link rel=canonical href=\"https://example.org/a\">"),
-    code("canonical-multiple").severity(Error)
+    code("canonical-multiple")
+        .headline("Pages with several canonical URLs").severity(Error)
         .text("A page names two different canonical URLs, in the HTML or in the headers.", "Search engines ignore both.", "Keep one.")
         .source("Google Search Central: canonical URLs").example("<link rel=canonical href=/a><link rel=canonical href=/b>", "<link rel=canonical href=\"https://example.org/a\">"),
     code("canonical-mismatch")
+        .headline("Canonical URLs that contradict each other")
         .text("The canonical URL in the HTML differs from that in the headers.", "Search engines cannot tell which one is meant.", "State the same in both, or only one.")
         .source("Google Search Central: canonical URLs").example("Link: </b>; rel=canonical  and  <link rel=canonical href=/a>", "only one of them"),
     code("canonical-relative")
+        .headline("Relative canonical URLs")
         .text("The address of a canonical URL is not absolute.", "A copy of the page names itself.", "Write it with scheme and host.")
         .source("Google Search Central: canonical URLs").example("<link rel=canonical href=/a>", "<link rel=canonical href=\"https://example.org/a\">"),
-    code("canonical-to-redirect").severity(Error).of_site()
+    code("canonical-to-redirect")
+        .headline("Canonical URLs that redirect").severity(Error).of_site()
         .text("The canonical URL answers with a redirect.", "Search engines ignore it.", "Name the final URL.")
         .source("Google Search Central: canonical URLs").example("canonical -> 301", "canonical -> 200"),
-    code("canonical-to-error").severity(Error).of_site()
+    code("canonical-to-error")
+        .headline("Canonical URLs that do not answer").severity(Error).of_site()
         .text("The canonical URL answers 4xx or 5xx, or not at all.", "Search engines ignore it.", "Name a page that is there.")
         .source("Google Search Central: canonical URLs").example("canonical -> 404", "canonical -> 200"),
-    code("canonical-to-noindex").of_site()
+    code("canonical-to-noindex")
+        .headline("Canonical URLs that may not be indexed").of_site()
         .text("The canonical URL is a page that says noindex.", "Both pages may vanish from the index.", "Decide for one of both.")
         .source("Google Search Central: canonical URLs").example("canonical -> noindex", "canonical -> index"),
-    code("canonical-chain").of_site()
+    code("canonical-chain")
+        .headline("Canonical URLs that name yet another page").of_site()
         .text("The page that is named as canonical names another one.", "Search engines may ignore both.", "Name the last one.")
         .source("Google Search Central: canonical URLs").example("/a -> /b -> /c", "/a -> /c"),
-    code("orphan").of_site().judges(Indexable)
+    code("orphan")
+        .headline("Pages that no page links to").of_site().judges(Indexable)
         .text("A page that may be indexed stands in a sitemap, but no other page links to it. It is not judged if the crawl ended early.", "Readers do not find it.", "Link to it, or take it out of the sitemap.")
         .source("Google Search Central: crawlable links").example("only in sitemap.xml", "linked from a menu"),
-    code("dead-end").judges(Indexable)
+    code("dead-end")
+        .headline("Pages without a way out").judges(Indexable)
         .text("A page has no link to any other URL.", "Readers are stuck.", "Add navigation.")
         .source("Google Search Central: crawlable links").example("<main>text</main>", "<nav><a href=\"/\">Home</a></nav>"),
-    code("too-deep").of_site().judges(Indexable)
-        .text("A page is more clicks away from the start URLs than allowed [depth_max].", "Search engines crawl such pages rarely.", "Link to it from higher up.")
+    code("too-deep")
+        .headline("Pages too many clicks away").of_site().judges(Indexable)
+        .text("A page is more clicks away from the start URLs than [depth_max].", "Search engines crawl such pages rarely.", "Link to it from higher up.")
         .source("Google Search Central: site structure").example("start -> a -> b -> c -> d -> e", "start -> e"),
-    code("noindex-in-sitemap").of_site().judges(Any)
+    code("noindex-in-sitemap")
+        .headline("Sitemap entries that may not be indexed").of_site().judges(Any)
         .text("A sitemap lists a page that says noindex.", "The signals contradict each other.", "Take it out of the sitemap, or allow indexing.")
         .source("sitemaps.org").example("<loc> of a noindex page", "<loc> of pages to index"),
-    code("blocked-in-sitemap").of_site().judges(Any)
+    code("blocked-in-sitemap")
+        .headline("Sitemap entries that robots.txt disallows").of_site().judges(Any)
         .text("A sitemap lists a URL that robots.txt disallows.", "The signals contradict each other.", "Take it out of the sitemap, or allow it.")
         .source("sitemaps.org").example("<loc> under Disallow", "<loc> that is allowed"),
-    code("noncanonical-in-sitemap").of_site().judges(Any)
+    code("noncanonical-in-sitemap")
+        .headline("Sitemap entries that name another page as canonical").of_site().judges(Any)
         .text("A sitemap lists a page whose canonical URL is another one.", "The signals contradict each other.", "List the canonical URL.")
         .source("sitemaps.org").example("<loc> of a copy", "<loc> of the canonical URL"),
-    code("non200-in-sitemap").severity(Error).of_site().judges(Any)
+    code("non200-in-sitemap")
+        .headline("Sitemap entries that do not answer 200").severity(Error).of_site().judges(Any)
         .text("A sitemap lists a URL that does not answer 200; redirects count, too.", "Search engines crawl for nothing.", "List final URLs that answer 200.")
         .source("sitemaps.org").example("<loc> that answers 404", "<loc> that answers 200"),
-    code("conflicting-follow").of_site().judges(Indexable)
+    code("conflicting-follow")
+        .headline("Pages linked both with and without nofollow").of_site().judges(Indexable)
         .text("Links within the site lead to a page both with and without `rel=nofollow`.", "The signals contradict each other.", "Take nofollow out.")
         .source("Google Search Central: qualify outbound links").example("<a href=/a rel=nofollow>  and  <a href=/a>", "<a href=/a>"),
-    code("pagination-rel").of_site()
+    code("pagination-rel")
+        .headline("Broken series of pages").of_site()
         .text("A target of `rel=next` or `rel=prev` does not point back, is no page, says noindex, or is not linked; or there are two targets.", "The series breaks.", "Pair the elements, and link the pages.")
         .source("HTML: link types").example("page 1: rel=next page 2; page 2: nothing", "page 2: rel=prev page 1"),
 ];

@@ -27,24 +27,31 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("too-many-links")
+        .headline("Pages with too many links")
         .text("A page links to more different URLs than [links_max].", "None of them stands out.", "Group them on several pages.")
         .source("Google Search Central: site structure").example("a menu of 300 links", "a menu of 20 links"),
     code("localhost-link")
+        .headline("Links to this very machine")
         .text("A link or a loaded file is on this computer or in a private network, and that host is not the one that is audited.", "It is dead for readers.", "Name the public URL.")
         .source("RFC 6761, RFC 1918").example("<a href=\"http://localhost:3000/\">", "<a href=\"https://example.org/\">"),
     code("anchor-weak")
+        .headline("Links that say nothing")
         .text("The name of a link to another page says nothing of it: \"click here\", \"read more\" and the like in several languages.", "Out of their context such links are alike.", "Name the target.")
         .source("WCAG 2.4.4").example("<a href=/moths>Read more</a>", "<a href=/moths>Hawk moths</a>"),
-    code("fragment-broken").severity(Error).of_site().judges(Any)
+    code("fragment-broken")
+        .headline("Links to places that do not exist").severity(Error).of_site().judges(Any)
         .text("The fragment of a link is neither an id nor the name of an a element of the target, as it is or decoded. Targets without text that have scripts are not judged.", "The link jumps nowhere.", "Correct the fragment, or add the id.")
         .source("HTML: navigating to a fragment").example("<a href=#prices> without id=prices", "<h2 id=prices>"),
     code("link-javascript")
+        .headline("Links that are scripts")
         .text("The address of a link begins with `javascript:`.", "Robots and new tabs cannot follow it.", "Use a button, or a real URL.")
         .source("Google Search Central: crawlable links").example("<a href=\"javascript:open()\">", "<button onclick=\"open()\">"),
     code("link-http-on-https")
+        .headline("Links from https to http")
         .text("A page that came by https links to an http URL of its site.", "It takes readers out of the secure connection.", "Use https.")
         .source("RFC 9110").example("<a href=\"http://example.org/a\">", "<a href=\"https://example.org/a\">"),
     code("link-empty")
+        .headline("Links without a name")
         .text("A link has no text, no alternative text and no label, and is not hidden from readers.", "Screen readers cannot name it.", "Give it a text or an aria-label.")
         .source("WCAG 2.4.4").example("<a href=/><img src=a.png alt=\"\"></a>", "<a href=/><img src=a.png alt=Home></a>"),
 ];

@@ -22,18 +22,23 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("page-heavy")
+        .headline("Heavy pages")
         .text("The HTML of a page has more bytes, decoded, than [page_bytes_max].", "It is slow, and search engines may read only its beginning.", "Split it, or move data out of it.")
         .source("Google Search Central: file size limits").example("5 MB", "100 kB"),
-    code("no-compression").of_site().judges(Any)
+    code("no-compression")
+        .headline("Answers that are not compressed").of_site().judges(Any)
         .text("HTML, a style sheet, a script or an SVG of the site of 1,400 bytes or more is sent without compression.", "It takes several times as long.", "Compress it with br or gzip.")
         .source("Lighthouse: text compression").example("no Content-Encoding", "Content-Encoding: gzip"),
-    code("no-cache").severity(Notice).of_site().judges(Any)
+    code("no-cache")
+        .headline("Files that are fetched again and again").severity(Notice).of_site().judges(Any)
         .text("A script, style sheet or image of the site may not be kept for [asset_ttl_min] seconds.", "It is fetched again and again.", "Send a long max-age, and change the name with the content.")
         .source("Lighthouse: cache lifetimes").example("no Cache-Control", "Cache-Control: max-age=31536000"),
     code("dom-large")
+        .headline("Pages with too many elements")
         .text("A page has more elements than [dom_max].", "It is slow to lay out.", "Show less at once.")
         .source("Lighthouse: DOM size").example("5,000 elements", "800 elements"),
     code("too-many-requests")
+        .headline("Pages that load too many files")
         .text("A page loads more different files than [requests_max].", "It is slow to load.", "Merge them, or load them when they are needed.")
         .source("Lighthouse: requests").example("250 files", "40 files"),
 ];

@@ -16,34 +16,44 @@ const fn code(name: &'static str) -> Code {
 }
 
 const CODES: &[Code] = &[
-    code("http-page").of_site()
+    code("http-page")
+        .headline("Pages without encryption").of_site()
         .text("A page is delivered over http.", "It can be read and changed on its way.", "Deliver it over https, and redirect http there.")
         .source("RFC 9110").example("http://example.org/", "https://example.org/"),
-    code("mixed-content").severity(Error)
+    code("mixed-content")
+        .headline("Encrypted pages that load over http").severity(Error)
         .text("A page that came by https loads a script, style sheet, frame, image or medium by http.", "Browsers block it, or try https.", "Load it by https.")
         .source("W3C Mixed Content").example("<script src=\"http://example.org/a.js\">", "<script src=\"https://example.org/a.js\">"),
-    code("form-insecure").severity(Error)
+    code("form-insecure")
+        .headline("Forms that send without encryption").severity(Error)
         .text("A form of an https page is sent to an http URL; or a form with POST or a password field stands on an http page or is sent by http.", "What readers type can be read on its way.", "Use https.")
         .source("W3C Mixed Content").example("<form action=\"http://example.org/login\" method=post>", "<form action=\"/login\" method=post> on https"),
     code("hsts-missing")
+        .headline("No Strict-Transport-Security")
         .text("A page that came by https has no `Strict-Transport-Security` with a max-age above 0.", "The next visit may begin by http.", "Send it.")
         .source("RFC 6797").example("no header", "Strict-Transport-Security: max-age=31536000"),
     code("csp-missing")
+        .headline("No Content-Security-Policy")
         .text("A page has no Content-Security-Policy that is enforced, in a header or a meta element.", "There is no second line against injected scripts.", "Send one.")
         .source("CSP Level 3").example("no header", "Content-Security-Policy: default-src 'self'"),
     code("nosniff-missing")
+        .headline("No X-Content-Type-Options")
         .text("A page has no `X-Content-Type-Options: nosniff`.", "Browsers guess types of files.", "Send it.")
         .source("Fetch").example("no header", "X-Content-Type-Options: nosniff"),
     code("frame-options-missing")
+        .headline("No protection against framing")
         .text("A page has neither X-Frame-Options nor frame-ancestors in its Content-Security-Policy.", "Others may frame it, and catch clicks.", "Send one.")
         .source("RFC 7034").example("no header", "X-Frame-Options: DENY"),
     code("referrer-policy-missing")
+        .headline("No Referrer-Policy")
         .text("A page has no valid Referrer-Policy, in a header or a meta element.", "Its URL is told to other sites as each browser likes.", "Send one.")
         .source("Referrer Policy").example("no header", "Referrer-Policy: strict-origin-when-cross-origin"),
-    code("cookie-flags").of_site().judges(Any)
+    code("cookie-flags")
+        .headline("Cookies without their flags").of_site().judges(Any)
         .text("A cookie lacks SameSite, HttpOnly (not those against forged requests) or, by https, Secure.", "It can be stolen or sent along.", "Add the flags.")
         .source("RFC 6265bis").example("Set-Cookie: sid=1", "Set-Cookie: sid=1; Secure; HttpOnly; SameSite=Lax"),
-    code("server-version").of_site().judges(Any)
+    code("server-version")
+        .headline("Servers that tell their version").of_site().judges(Any)
         .text("A header tells the version of a program of the server.", "It helps attackers to choose.", "Send the name alone, or nothing.")
         .source("OWASP").example("Server: nginx/1.18.0", "Server: nginx"),
 ];

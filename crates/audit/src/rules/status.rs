@@ -16,64 +16,79 @@ const fn code(name: &'static str) -> Code {
 }
 
 const CODES: &[Code] = &[
-    code("broken-internal-link").severity(Error)
+    code("broken-internal-link")
+        .headline("Broken internal links").severity(Error)
         .text("A link leads to a URL of the site that answers 4xx (other than 401, 403, 407, 429) or cannot be connected to.",
             "Readers and robots meet a dead end.", "Correct the address of the link, or take the link out.")
         .source("RFC 9110")
         .example("<a href=\"/pricing-old\">Prices</a>  (404)", "<a href=\"/pricing\">Prices</a>  (200)"),
-    code("server-error").severity(Error)
+    code("server-error")
+        .headline("Server errors").severity(Error)
         .text("A URL of the site answers 5xx, also after retries.",
             "The page is broken for everybody.", "Look for the cause in the log of the server.")
         .source("RFC 9110").example("GET /cart -> 500", "GET /cart -> 200"),
-    code("timeout").severity(Error)
+    code("timeout")
+        .headline("Pages that do not answer in time").severity(Error)
         .text("A URL of the site gave no whole answer within the time limit in any try.",
             "Nobody waits for so long.", "Find what blocks the answer.")
         .source("Google Search Central: crawl errors").example("GET /search -> no answer in 30 s", "GET /search -> 200 in 0.3 s"),
-    code("dns-failure").severity(Error)
+    code("dns-failure")
+        .headline("Links to hosts that do not exist").severity(Error)
         .text("The host of a link or of a loaded file has no address.",
             "The host is gone.", "Take the reference out, or name the new host.")
         .source("RFC 1034").example("<a href=\"https://gone.invalid/\">", "<a href=\"https://example.org/\">"),
-    code("external-broken").severity(Error)
+    code("external-broken")
+        .headline("Broken links to other sites").severity(Error)
         .text("A link to another site answers 4xx or 5xx (other than 401, 403, 406, 407, 429, 451, 503, 999 and challenges), cannot be connected to, or redirects to such a URL. It was tried three times.",
             "Readers meet a dead end.", "Replace the link.")
         .source("RFC 9110").example("<a href=\"https://example.org/gone\">  (404)", "<a href=\"https://example.org/\">  (200)"),
-    code("external-redirect").severity(Notice)
+    code("external-redirect")
+        .headline("Links to other sites that have moved").severity(Notice)
         .text("A link to another site answers 301 or 308 and ends at a page.",
             "Such links rot first.", "Link to the final URL.")
         .source("RFC 9110").example("<a href=\"http://example.org/\">  (301)", "<a href=\"https://example.org/\">  (200)"),
     code("redirect-chain")
-        .text("A link or a loaded file passes two or more redirects [redirect_hops_max].",
+        .headline("Chains of redirects")
+        .text("A link or a loaded file passes more redirects than [redirect_hops_max].",
             "Each hop costs time, and robots give up.", "Refer to the last URL, and let each redirect lead there at once.")
         .source("Google Search Central: redirects").example("/a -> /b -> /c", "/a -> /c"),
-    code("redirect-loop").severity(Error)
+    code("redirect-loop")
+        .headline("Redirects that never end").severity(Error)
         .text("Redirects come back to a URL in their chain, or do not end within ten hops.",
             "The page never loads.", "Correct the rules of the redirects.")
         .source("RFC 9110").example("/a -> /b -> /a", "/a -> /b"),
-    code("redirect-to-error").severity(Error)
+    code("redirect-to-error")
+        .headline("Redirects to errors").severity(Error)
         .text("A link or a loaded file is redirected within the site to a URL that answers 4xx or 5xx, or not at all.",
             "Readers meet a dead end.", "Let the redirect lead to a page, or remove it with its links.")
         .source("RFC 9110").example("/old -> /new (404)", "/old -> /new (200)"),
     code("link-to-redirect")
+        .headline("Links to redirects")
         .text("A link leads to a URL of the site that answers 301 or 308 to a page.",
             "Each click costs a needless request.", "Link to the target.")
         .source("RFC 9110").example("<a href=\"/about\">  (301 to /about/)", "<a href=\"/about/\">"),
-    code("temporary-redirect").severity(Notice)
+    code("temporary-redirect")
+        .headline("Links to temporary redirects").severity(Notice)
         .text("A link leads to a URL of the site that answers 302, 303 or 307.",
             "Search engines keep the old URL.", "Answer 301 or 308 if the move is permanent.")
         .source("Google Search Central: redirects").example("/shop -> 302 /store", "/shop -> 301 /store"),
-    Code::new("status", "meta-refresh").judges(Html)
+    Code::new("status", "meta-refresh")
+        .headline("Pages that reload by themselves").judges(Html)
         .text("A page is replaced or loaded again by `meta http-equiv=refresh` within 20 hours.",
             "It takes readers away while they read.", "Use a redirect of HTTP.")
         .source("WCAG 2.2.1").example("<meta http-equiv=refresh content=\"5; url=/new\">", "301 to /new"),
-    code("soft-404").judges(Html)
+    code("soft-404")
+        .headline("Error pages that answer 200").judges(Html)
         .text("A page answers 2xx, but its title or heading and its short text say that it is missing, or it equals the answer of a path that no site has.",
             "Error pages get into the index.", "Answer 404 or 410.")
         .source("Google Search Central: soft 404").example("200 <h1>Page not found</h1>", "404 <h1>Page not found</h1>"),
     code("blocked-by-robots")
+        .headline("Links that robots.txt disallows")
         .text("A link leads to a URL of the site that robots.txt disallows.",
             "Robots cannot read what is linked.", "Allow it, or take the link out.")
         .source("RFC 9309").example("Disallow: /docs  with  <a href=\"/docs/\">", "Allow: /docs"),
     code("blocked-resource")
+        .headline("Files that robots.txt keeps from search engines")
         .text("robots.txt disallows a script, a style sheet or an image that a page of the site loads from the site.",
             "Search engines render the page without it.", "Allow it.")
         .source("Google Search Central: robots.txt").example("Disallow: /css/", "Allow: /css/"),

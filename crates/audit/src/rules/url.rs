@@ -23,29 +23,39 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("url-upper")
+        .headline("URLs with capital letters")
         .text("The path has upper-case letters outside of percent codes.", "Some servers answer both spellings, and links break on others.", "Use lower case.")
         .example("/About", "/about"),
-    code("url-underscore").severity(Notice)
+    code("url-underscore")
+        .headline("URLs with underscores").severity(Notice)
         .text("The path has an underscore.", "Search engines do not see two words.", "Use hyphens.").example("/hawk_moths", "/hawk-moths"),
     code("url-space")
+        .headline("URLs with spaces")
         .text("The path has a space (%20).", "Such links break when they are copied.", "Use hyphens.").example("/hawk%20moths", "/hawk-moths"),
     code("url-non-ascii")
+        .headline("URLs with letters outside of ASCII")
         .text("The path has characters outside of ASCII, as percent codes.", "It is long and hard to read when it is copied.", "Use ASCII letters, if the readers do.")
         .example("/caf%C3%A9", "/cafe"),
     code("url-double-slash")
+        .headline("URLs with double slashes")
         .text("The path has two slashes in a row.", "Relative links lead elsewhere.", "Use one.").example("/a//b", "/a/b"),
     code("url-repeating")
+        .headline("URLs that repeat themselves")
         .text("A run of segments stands three times or more in a row.", "It is the sign of a trap for robots, made by relative links.", "Use links that begin with a slash.")
         .example("/a/b/a/b/a/b", "/a/b"),
     code("url-long")
+        .headline("URLs that are too long")
         .text("The URL has more characters than [url_max].", "It is hard to share.", "Shorten it.").example("(200 characters)", "(60 characters)"),
-    code("url-parameters").severity(Notice)
+    code("url-parameters")
+        .headline("URLs with many parameters").severity(Notice)
         .text("The URL has more parameters than [url_parameters_max].", "Each order and choice of them is another URL for one page.", "Use fewer.")
         .example("/list?a=1&b=2&c=3&d=4", "/list?a=1"),
-    code("url-session").of_site().judges(Any)
+    code("url-session")
+        .headline("URLs with session ids").of_site().judges(Any)
         .text("A link within the site has the id of a session in its URL.", "Each visit makes new URLs, and a shared link shares the session.", "Keep sessions in cookies.")
         .example("/a?PHPSESSID=0123456789abcdef", "/a"),
-    code("url-technical-duplicate").of_site().judges(Any)
+    code("url-technical-duplicate")
+        .headline("URLs that are spelled in several ways").of_site().judges(Any)
         .text("Links within the site spell one URL in two ways: another order of parameters, or needless percent codes.", "One page is crawled twice.", "Use one spelling.")
         .example("/a?x=1&y=2 and /a?y=2&x=1", "/a?x=1&y=2"),
 ];

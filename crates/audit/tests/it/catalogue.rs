@@ -49,6 +49,7 @@ fn every_code_says_why_and_how_and_gives_an_example() {
     assert_eq!(names.len(), all.len(), "two codes have one name");
     for code in all {
         for (what, text) in [
+            ("headline", code.headline),
             ("when", code.when),
             ("why", code.why),
             ("fix", code.fix),
