@@ -14,11 +14,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::budget::{Budget, BudgetFailure};
+use crate::causes::{Cause, Causes};
 use crate::choices::{Choices, Wanted};
 use crate::code::Code;
+use crate::compare::Comparison;
 use crate::earlier::{Earlier, KnownIssues, each_line};
 use crate::facts;
 use crate::gate::{FailOn, GateFailure};
+use crate::history::Past;
 use crate::issue::{Issue, judge};
 use crate::record::Record;
 use crate::rule::{Rule, RuleSet};
@@ -132,6 +135,11 @@ impl AuditOptions {
         self
     }
 
+    /// Whether there is an earlier audit to compare with.
+    pub fn has_baseline(&self) -> bool {
+        self.baseline.is_some()
+    }
+
     /// The codes that are judged.
     pub fn codes(&self) -> impl Iterator<Item = &Code> {
         self.rules.codes()
@@ -226,8 +234,22 @@ impl AuditOptions {
             notes: choices.notes(),
             site,
             crawl: None,
+            causes: Vec::new(),
+            judged_at: Timestamp::wall(),
+            ended_by: None,
+            earlier: self.baseline.as_ref().map_or_else(Vec::new, |earlier| earlier.trend().to_vec()),
+            baseline: self.baseline.clone(),
+            comparison: None,
         };
+        let mut causes = Causes::default();
+        audit.issues.iter().for_each(|issue| causes.add(issue, self.rules.code(&issue.code)));
+        audit.causes = causes.finish(&audit.score());
         let earlier = self.baseline.as_ref().and_then(Earlier::score);
+        let mut budget = budget;
+        if !(fail_on.is_empty() && budget.is_empty()) {
+            // A gate that has looked at nothing must not open.
+            budget.push(Budget::any_page());
+        }
         audit.budget = budget.iter().filter_map(|condition| condition.judge(&audit, earlier)).collect();
         Ok(audit)
     }
@@ -346,12 +368,28 @@ pub struct Audit {
     pub site: Site,
     /// The report of the crawl, if this audit ran it.
     pub crawl: Option<CrawlReport>,
+    /// What ended the crawl, if it did not end by itself; it stands in the report.
+    pub ended_by: Option<String>,
+    /// What changed since the audit that this one is compared with, once its files are written.
+    pub comparison: Option<Comparison>,
+    /// The issues by their codes, the worst first.
+    pub(crate) causes: Vec<Cause>,
+    pub(crate) judged_at: Timestamp,
+    /// The numbers of earlier audits, the oldest first.
+    pub(crate) earlier: Vec<Past>,
+    pub(crate) baseline: Option<Earlier>,
 }
 
 impl Audit {
     /// Whether a condition under which it fails is met, or a budget exceeded.
     pub fn has_failed(&self) -> bool {
         !self.gate.is_empty() || !self.budget.is_empty()
+    }
+
+    /// On what it fails, in a line each.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        let budget = self.budget.iter().map(ToString::to_string);
+        self.gate.iter().map(ToString::to_string).chain(budget)
     }
 
     /// The issues of a code.

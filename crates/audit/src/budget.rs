@@ -92,6 +92,11 @@ impl Budget {
         }
     }
 
+    /// The condition that there is a page at all.
+    pub(crate) fn any_page() -> Self {
+        Self { key: "pages", operator: ">=", limit: 1.0 }
+    }
+
     /// Whether it needs an earlier audit.
     pub(crate) fn is_about_earlier(&self) -> bool {
         self.key == "score_drop"

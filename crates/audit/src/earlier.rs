@@ -11,6 +11,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::code::Severity;
+use crate::history::Past;
 use crate::issue::{Issue, issue_id};
 use crate::site::{authority, front_of};
 
@@ -32,6 +33,8 @@ struct Totals {
     is_complete: bool,
     #[serde(default)]
     score: PastScore,
+    #[serde(default)]
+    trend: Vec<Past>,
 }
 
 /// The score of an earlier audit.
@@ -121,9 +124,24 @@ impl Earlier {
         Ok(Self { path: path.to_owned(), totals })
     }
 
+    /// The audit that was just written into a directory, whose report is not there yet.
+    pub(crate) fn just_written(path: &Path, totals: &Value) -> Result<Self> {
+        Ok(Self { path: path.to_owned(), totals: serde_json::from_value(totals.clone())? })
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The score of the site.
     pub(crate) fn score(&self) -> Option<f64> {
         self.totals.score.overall
+    }
+
+    /// The numbers of audits before it and its own.
+    pub(crate) fn trend(&self) -> &[Past] {
+        &self.totals.trend
     }
 
     /// Whether its crawl ended by itself.

@@ -4,6 +4,7 @@ mod annotations;
 mod graph;
 mod markdown;
 mod of_junit;
+mod redirects;
 mod sarif;
 mod sitemap;
 
@@ -12,6 +13,9 @@ use std::path::Path;
 use huntsman_crawler::Result;
 
 use crate::audit::Audit;
+use crate::code::Code;
+use crate::compare::Compare;
+use crate::earlier::Earlier;
 use crate::tables::written_text;
 
 pub use sarif::SourceMap;
@@ -69,26 +73,43 @@ impl Export {
 }
 
 impl Audit {
-    /// Writes the audit in these forms, with the lines that are always written. Files of their names are replaced.
+    /// Writes the audit in these forms, with the lines that are always written. Files of their names are replaced. If there is a baseline, it is
+    /// compared with what was written, which sets [`comparison`](Self::comparison).
     ///
     /// # Errors
-    /// The directory cannot be written; the error names the file.
-    pub fn export(&self, directory: &Path, forms: &[Export], sources: &SourceMap) -> Result<()> {
+    /// The directory cannot be written, or the baseline not be read; the error names the file.
+    pub fn export(&mut self, directory: &Path, forms: &[Export], sources: &SourceMap) -> Result<()> {
         self.write_lines(directory)?;
+        self.compare_with_baseline(directory)?;
         for form in forms {
             match form {
-                Export::Html => {
-                    written_text(&directory.join("report.html"), &self.html())?;
-                }
+                Export::Html => self.write_report(directory)?,
                 Export::Csv => self.write_tables(directory)?,
                 Export::Jsonl => {}
-                Export::Sarif => written_text(&directory.join("audit.sarif"), &self.sarif(sources))?,
+                Export::Sarif => written_text(&directory.join("audit.sarif"), &self.sarif(sources)?)?,
                 Export::Junit => written_text(&directory.join("junit.xml"), &self.junit())?,
                 Export::Sitemap => self.write_sitemap(directory)?,
-                Export::Graph => self.write_graph(directory)?,
+                Export::Graph => {
+                    self.write_graph(directory)?;
+                    self.write_redirects(directory)?;
+                }
                 Export::Markdown => written_text(&directory.join("summary.md"), &self.markdown())?,
             }
         }
+        Ok(())
+    }
+
+    /// Compares the files of the baseline with those that were just written.
+    fn compare_with_baseline(&mut self, directory: &Path) -> Result<()> {
+        let Some(before) = self.baseline.clone() else { return Ok(()) };
+        let is_same = |path: &Path| path.canonicalize().ok() == directory.canonicalize().ok();
+        if is_same(before.path()) {
+            // Its files were replaced by those of this audit.
+            return Ok(());
+        }
+        let after = Earlier::just_written(directory, &self.totals())?;
+        let codes: Vec<Code> = self.codes.clone();
+        self.comparison = Some(Compare::numbers(before, after, &codes)?);
         Ok(())
     }
 }

@@ -22,6 +22,7 @@
 
 mod audit;
 mod budget;
+mod causes;
 mod choices;
 mod code;
 mod compare;
@@ -31,14 +32,17 @@ mod facts;
 mod finding;
 mod gate;
 mod given;
+mod history;
 mod issue;
 mod junit;
 mod links;
+mod lists;
 mod markdown;
 mod measure;
 mod page;
 mod place;
 mod rank;
+mod reading;
 mod record;
 mod report;
 mod rule;
@@ -59,6 +63,7 @@ pub use earlier::Earlier;
 pub use exports::{Export, SourceMap};
 pub use finding::{Finding, Findings, Place};
 pub use gate::{FailOn, GateFailure};
+pub use history::Past;
 pub use issue::{Evidence, Issue};
 pub use links::{
     CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,

@@ -177,6 +177,8 @@ pub struct Record {
     pub versions: Vec<(String, String)>,
     /// `Last-Modified` as sent.
     pub last_modified: Option<String>,
+    /// Headers that say how a page is kept, protected and found, as sent: name and value. Only pages have them.
+    pub headers: Vec<(String, String)>,
     /// What the page says, if it is HTML that was received whole with a status of 2xx.
     pub html: Option<HtmlRecord>,
     /// What the page refers to.

@@ -195,6 +195,11 @@ impl Site {
         self.refused.get(url)
     }
 
+    /// Why URLs were not requested.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = &Refused> {
+        self.refused.values()
+    }
+
     /// Whether a URL is on a host of the site.
     pub fn is_own(&self, url: &str) -> bool {
         self.own_origins.contains(authority(url))

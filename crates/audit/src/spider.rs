@@ -28,7 +28,25 @@ const AGAIN: MetaKey<bool> = MetaKey::new("audit_again");
 const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
 /// How long a broken external URL waits for its last try.
 pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
-/// Maximum number of characters of an excerpt of an error.
+/// The headers of pages that reports show.
+pub(crate) const TOLD_HEADERS: [&str; 15] = [
+    "cache-control",
+    "content-encoding",
+    "content-language",
+    "content-security-policy",
+    "content-type",
+    "expires",
+    "last-modified",
+    "link",
+    "referrer-policy",
+    "server",
+    "strict-transport-security",
+    "vary",
+    "x-content-type-options",
+    "x-frame-options",
+    "x-robots-tag",
+];
+/// Maximum number of characters of an excerpt of an error, and of a header.
 const MAX_DETAIL: usize = 300;
 
 /// What an audit looks at besides the pages of the site.
@@ -406,6 +424,7 @@ pub(crate) fn record_of(page: &Page) -> Record {
         cookies: cookies(headers, page.url().scheme() == "https"),
         versions: versions(headers),
         last_modified: text(header::LAST_MODIFIED).map(str::to_owned),
+        headers: if kind_of(request) == Kind::Page { told_headers(headers) } else { Vec::new() },
         ..Record::default()
     }
 }
@@ -422,6 +441,17 @@ fn is_challenge(status: StatusCode, headers: &http::HeaderMap) -> bool {
         && (has("cf-mitigated", "challenge")
             || headers.contains_key("x-datadome")
             || has("server", "ddos-guard"))
+}
+
+/// The headers of a page that reports show.
+fn told_headers(headers: &http::HeaderMap) -> Vec<(String, String)> {
+    let found = TOLD_HEADERS.into_iter().filter_map(|name| {
+        let values: Vec<&str> =
+            headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
+        let value = values.join(", ");
+        (!value.is_empty()).then(|| (name.to_owned(), value.chars().take(MAX_DETAIL).collect()))
+    });
+    found.collect()
 }
 
 fn max_age(headers: &http::HeaderMap) -> Option<u64> {

@@ -1,33 +1,32 @@
 //! The summary of an audit on a terminal.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use huntsman_crawler::terminal::escape;
-use huntsman_output::render::{Style, counted, shorten};
+use huntsman_output::render::{Style, count, counted, shorten};
 
 use crate::audit::Audit;
 use crate::code::{PageClass, Severity};
-use crate::issue::Issue;
 
-/// Codes that are listed.
-const CODES: usize = 10;
+/// Causes that are listed, and characters of their titles.
+const CAUSES: usize = 10;
+const TITLE: usize = 48;
 /// Families whose score is shown.
 const FAMILIES: usize = 4;
 /// Notes that are shown, and their characters.
 const NOTES: usize = 2;
 const NOTE: usize = 120;
-/// Characters of a URL that are shown.
-const URL: usize = 60;
 
 impl Audit {
     /// The summary: coverage, score, the worst codes, and the gate, in at most 24 lines.
     pub fn summary(&self, style: Style) -> String {
         let mut text = String::new();
-        let pages = self.site.pages(PageClass::Html).count();
-        let indexable = self.site.pages(PageClass::Indexable).count();
-        let number =
-            |severity: Severity| self.issues.iter().filter(|issue| issue.severity == severity).count() as u64;
+        let pages = self.count(PageClass::Html);
+        let indexable = self.count(PageClass::Indexable);
+        let number = |severity: Severity| {
+            let of = self.causes.iter().filter(|cause| cause.severity == severity);
+            of.map(|cause| cause.issues as u64).sum::<u64>()
+        };
         let _ = writeln!(
             text,
             "  {} judged by {}, {indexable} of them indexable",
@@ -62,30 +61,29 @@ impl Audit {
                 families.iter().take(FAMILIES).map(|(name, points)| format!("{name} {points:.1}")).collect();
             let _ = writeln!(text, "  score {overall:.1} of 10; lowest: {}", shown.join(", "));
         }
-        let mut codes: BTreeMap<(Severity, &str), Vec<&Issue>> = BTreeMap::new();
-        self.issues
-            .iter()
-            .for_each(|issue| codes.entry((issue.severity, &issue.code)).or_default().push(issue));
-        let mut codes: Vec<_> = codes.into_iter().collect();
-        codes.sort_by_key(|((severity, code), issues)| (*severity, std::cmp::Reverse(issues.len()), *code));
-        for ((severity, code), issues) in codes.iter().take(CODES) {
-            let mark = match severity {
+        for cause in self.causes.iter().take(CAUSES) {
+            let mark = match cause.severity {
                 Severity::Error => style.red("error  "),
                 Severity::Warning => style.yellow("warning"),
                 Severity::Notice => style.dim("notice "),
             };
-            let url = escape(&issues[0].url).into_owned();
-            let _ = writeln!(text, "  {mark} {:>5} {code:<26} {}", issues.len(), shorten(&url, URL));
+            let title = shorten(&cause.title, TITLE);
+            let code = escape(&cause.code);
+            let _ = writeln!(
+                text,
+                "  {mark} {:>6}  {title:<TITLE$}  {}",
+                count(cause.issues as u64),
+                style.dim(&code)
+            );
         }
-        if codes.len() > CODES {
+        if self.causes.len() > CAUSES {
             let _ = writeln!(
                 text,
                 "  and {}; `huntsman audit codes CODE` explains one",
-                counted((codes.len() - CODES) as u64, "further code")
+                counted((self.causes.len() - CAUSES) as u64, "further code")
             );
         }
-        let failures = self.gate.iter().map(ToString::to_string);
-        for failure in failures.chain(self.budget.iter().map(ToString::to_string)).take(5) {
+        for failure in self.failures().take(5) {
             let _ = writeln!(text, "  {}", style.red(&format!("failed on {failure}")));
         }
         text

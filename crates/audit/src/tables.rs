@@ -19,36 +19,36 @@ use crate::site::Site;
 
 /// A line of `pages.jsonl`; the fields stand in this order.
 #[derive(Serialize)]
-struct PageLine<'a> {
-    url: &'a str,
-    status: Option<u16>,
-    redirect: Option<&'a str>,
-    content_type: Option<&'a str>,
-    bytes: u64,
-    wire_bytes: u64,
-    ttfb_ms: f64,
-    depth: Option<u16>,
-    rank: Option<f32>,
-    inlinks: usize,
-    unique_inlinks: usize,
-    outlinks_internal: usize,
-    outlinks_external: usize,
-    indexable: bool,
+pub(crate) struct PageLine<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) status: Option<u16>,
+    pub(crate) redirect: Option<&'a str>,
+    pub(crate) content_type: Option<&'a str>,
+    pub(crate) bytes: u64,
+    pub(crate) wire_bytes: u64,
+    pub(crate) ttfb_ms: f64,
+    pub(crate) depth: Option<u16>,
+    pub(crate) rank: Option<f32>,
+    pub(crate) inlinks: usize,
+    pub(crate) unique_inlinks: usize,
+    pub(crate) outlinks_internal: usize,
+    pub(crate) outlinks_external: usize,
+    pub(crate) indexable: bool,
     /// Why it is not indexable.
-    reason: Option<&'static str>,
-    canonical: Option<&'a str>,
-    title: Option<&'a str>,
-    title_length: usize,
-    description: Option<&'a str>,
-    description_length: usize,
-    h1: Option<&'a str>,
-    words: usize,
-    lang: Option<&'a str>,
-    hreflang: Value,
-    in_sitemap: bool,
-    last_modified: Option<&'a str>,
-    text_key: Option<&'a str>,
-    issues: usize,
+    pub(crate) reason: Option<&'static str>,
+    pub(crate) canonical: Option<&'a str>,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) title_length: usize,
+    pub(crate) description: Option<&'a str>,
+    pub(crate) description_length: usize,
+    pub(crate) h1: Option<&'a str>,
+    pub(crate) words: usize,
+    pub(crate) lang: Option<&'a str>,
+    pub(crate) hreflang: Value,
+    pub(crate) in_sitemap: bool,
+    pub(crate) last_modified: Option<&'a str>,
+    pub(crate) text_key: Option<&'a str>,
+    pub(crate) issues: usize,
 }
 
 impl<'a> PageLine<'a> {
@@ -94,6 +94,13 @@ impl<'a> PageLine<'a> {
     }
 }
 
+impl PageLine<'_> {
+    /// Whether it is HTML that could be judged.
+    pub(crate) fn is_html(&self) -> bool {
+        self.text_key.is_some()
+    }
+}
+
 fn reason(record: &Record, site: &Site) -> Option<&'static str> {
     if site.is(record, PageClass::Indexable) {
         return None;
@@ -136,6 +143,7 @@ impl Audit {
             table(&tables.join(format!("{code}.csv")), issues.into_iter().map(row_of_issue))?;
         }
         table(&tables.join("pages.csv"), self.page_lines().map(|page| json!(page)))?;
+        self.write_lists(&tables)?;
         let links =
             self.site.records().flat_map(|record| record.edges.iter().map(move |edge| (record, edge)));
         table(&tables.join("inlinks.csv"), links.map(|(source, edge)| {
@@ -147,7 +155,7 @@ impl Audit {
     }
 
     /// The pages that answered, with the numbers of their issues.
-    fn page_lines(&self) -> impl Iterator<Item = PageLine<'_>> {
+    pub(crate) fn page_lines(&self) -> impl Iterator<Item = PageLine<'_>> {
         let mut per_page: BTreeMap<&str, usize> = BTreeMap::new();
         for issue in &self.issues {
             *per_page.entry(&issue.url).or_default() += 1;
@@ -190,6 +198,8 @@ impl Audit {
             "notes": self.notes,
             "gate": self.gate,
             "budget": self.budget,
+            "compared": self.comparison,
+            "trend": self.trend(),
         })
     }
 }
@@ -244,6 +254,15 @@ impl Table {
         Ok(Self { path: path.to_owned(), output, buffer: Vec::new(), has_header: false })
     }
 
+    /// Begins a table that has these columns also without a row.
+    pub(crate) fn with_columns(path: &Path, names: &[&str]) -> Result<Self> {
+        let mut table = Self::create(path)?;
+        let names: Vec<Value> = names.iter().map(|name| (*name).into()).collect();
+        csv_row(&names, &mut table.buffer)?;
+        table.has_header = true;
+        Ok(table)
+    }
+
     /// Adds an object as a row. The first one gives the names of the columns.
     pub(crate) fn row(&mut self, row: &Value) -> Result<()> {
         let Value::Object(row) = row else { return Ok(()) };
@@ -288,7 +307,10 @@ pub(crate) fn written_json(path: &Path, value: &impl Serialize) -> Result<()> {
     })
 }
 
-fn written(path: &Path, write: impl FnOnce(&mut io::BufWriter<&mut Output>) -> Result<()>) -> Result<()> {
+pub(crate) fn written(
+    path: &Path,
+    write: impl FnOnce(&mut io::BufWriter<&mut Output>) -> Result<()>,
+) -> Result<()> {
     let context = |error: Error| error.context(format!("writing {}", path.display()));
     let mut output = Output::new(path).map_err(|error| context(error.into()))?;
     let mut buffered = io::BufWriter::new(&mut output);

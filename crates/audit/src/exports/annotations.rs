@@ -2,27 +2,52 @@
 
 use std::fmt::Write;
 
-use super::sarif::message;
+use huntsman_crawler::Result;
+
+use super::sarif::{SourceMap, message};
 use crate::audit::Audit;
 use crate::code::Severity;
+use crate::issue::Issue;
 
 /// Annotations that a step of a build may have of each level.
 const MAX: usize = 10;
 
 impl Audit {
-    /// The ten worst issues as workflow commands of GitHub Actions, a line each.
-    pub fn annotations(&self) -> String {
+    /// The ten worst issues as workflow commands of GitHub Actions, a line each. Those in files that `sources` names are marked there.
+    ///
+    /// # Errors
+    /// The issues cannot be read.
+    pub fn annotations(&self, sources: &SourceMap) -> Result<String> {
         let mut text = String::new();
-        for issue in self.issues.iter().take(MAX) {
+        self.first_issues(MAX, &mut |issue| {
             let level = match issue.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
                 Severity::Notice => "notice",
             };
-            let _ = writeln!(text, "::{level} title={}::{}", property(&issue.code), data(&message(issue)));
-        }
-        text
+            let _ = writeln!(
+                text,
+                "::{level} title={}{}::{}",
+                property(&issue.code),
+                place(issue, sources),
+                data(&message(issue))
+            );
+            Ok(())
+        })?;
+        Ok(text)
     }
+}
+
+/// File, line and column of an issue, if it is in a file of the repository.
+fn place(issue: &Issue, sources: &SourceMap) -> String {
+    let first = issue.at.first();
+    let url = first.and_then(|place| place.page.as_deref()).unwrap_or(&issue.url);
+    let Some(file) = sources.file(url) else { return String::new() };
+    let mut text = format!(",file={}", property(&file));
+    if let Some(place) = first.filter(|place| place.line > 0) {
+        let _ = write!(text, ",line={},col={}", place.line, place.column);
+    }
+    text
 }
 
 /// A text after `::`, in which only these characters have a meaning.

@@ -33,28 +33,34 @@ impl SourceMap {
         entries.iter().map(parse).collect::<Result<_>>().map(Self)
     }
 
-    /// The file of a URL, or the URL itself. A URL that ends in a slash is the `index.html` of its folder.
+    /// The file of a URL, or the URL itself.
     fn of(&self, url: &str) -> String {
-        let found = self.0.iter().find_map(|(from, to)| Some((to, url.strip_prefix(from.as_str())?)));
-        let Some((to, rest)) = found else { return url.to_owned() };
+        self.file(url).unwrap_or_else(|| url.to_owned())
+    }
+
+    /// The file of a URL, if an entry names it. A URL that ends in a slash is the `index.html` of its folder.
+    pub(super) fn file(&self, url: &str) -> Option<String> {
+        let (to, rest) = self.0.iter().find_map(|(from, to)| Some((to, url.strip_prefix(from.as_str())?)))?;
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
         let index = if rest.is_empty() || rest.ends_with('/') { "index.html" } else { "" };
-        format!("{to}{rest}{index}")
+        Some(format!("{to}{rest}{index}"))
     }
 }
 
 impl Audit {
     /// The audit as SARIF, the worst 5,000 issues; a notification says if there are more.
-    pub fn sarif(&self, sources: &SourceMap) -> String {
+    ///
+    /// # Errors
+    /// The issues cannot be read.
+    pub fn sarif(&self, sources: &SourceMap) -> Result<String> {
         let index: HashMap<&str, usize> =
             self.codes.iter().enumerate().map(|(number, code)| (code.name, number)).collect();
-        let results: Vec<Value> = self
-            .issues
-            .iter()
-            .take(MAX_RESULTS)
-            .map(|issue| result(issue, index.get(issue.code.as_str()).copied(), sources))
-            .collect();
-        let left_out = self.issues.len().saturating_sub(MAX_RESULTS);
+        let mut results: Vec<Value> = Vec::new();
+        self.first_issues(MAX_RESULTS, &mut |issue| {
+            results.push(result(issue, index.get(issue.code.as_str()).copied(), sources));
+            Ok(())
+        })?;
+        let left_out = self.number_of_issues().saturating_sub(MAX_RESULTS);
         let mut notifications = Vec::new();
         if left_out > 0 {
             let text =
@@ -79,7 +85,7 @@ impl Audit {
                 "results": results,
             }],
         });
-        format!("{document:#}\n")
+        Ok(format!("{document:#}\n"))
     }
 }
 
@@ -95,7 +101,7 @@ fn rule(code: &Code) -> Value {
     let or_name = |text: &str| if text.is_empty() { code.name.to_owned() } else { text.to_owned() };
     json!({
         "id": code.name,
-        "shortDescription": {"text": code.name.replace('-', " ")},
+        "shortDescription": {"text": code.title()},
         "fullDescription": {"text": or_name(code.when)},
         "help": {"text": or_name(&format!("{} {}", code.why, code.fix))},
         "defaultConfiguration": {"level": level(code.severity)},

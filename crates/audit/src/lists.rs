@@ -1,0 +1,142 @@
+//! Lists of an audit as tables: redirects, duplicates, translations, images, links to other sites, headers of pages.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use huntsman_crawler::Result;
+use serde_json::{Map, Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::audit::Audit;
+use crate::reading::Landing;
+use crate::record::{EdgeKind, Kind, Record};
+use crate::spider::TOLD_HEADERS;
+use crate::tables::Table;
+
+/// The columns of a table of redirects.
+pub(crate) const OF_REDIRECTS: [&str; 6] = ["from", "status", "to", "hops", "end", "end_status"];
+
+/// How often, and where first, a URL is referred to.
+#[derive(Debug, Default)]
+struct Referred {
+    number: usize,
+    first: String,
+}
+
+impl Audit {
+    /// Writes the lists into the folder of tables.
+    pub(crate) fn write_lists(&self, folder: &Path) -> Result<()> {
+        self.write_redirect_list(folder)?;
+        self.write_duplicates(folder)?;
+        self.write_translations(folder)?;
+        self.write_files(folder)?;
+        self.write_headers(folder)
+    }
+
+    fn write_redirect_list(&self, folder: &Path) -> Result<()> {
+        let mut table = Table::with_columns(&folder.join("redirects.csv"), &OF_REDIRECTS)?;
+        self.each_redirect(&mut |record, landing| table.row(&redirect_row(record, &landing)))?;
+        table.finish()
+    }
+
+    /// The issues that are about what several pages share.
+    fn write_duplicates(&self, folder: &Path) -> Result<()> {
+        let mut table = Table::with_columns(
+            &folder.join("duplicates.csv"),
+            &["code", "group", "url", "target", "value"],
+        )?;
+        self.each_issue(&mut |issue| {
+            if !issue.code.ends_with("-duplicate") {
+                return Ok(());
+            }
+            table.row(&json!({
+                "code": issue.code, "group": issue.group, "url": issue.url, "target": issue.target,
+                "value": issue.evidence.value,
+            }))
+        })?;
+        table.finish()
+    }
+
+    fn write_translations(&self, folder: &Path) -> Result<()> {
+        let mut table = Table::with_columns(&folder.join("hreflang.csv"), &["url", "lang", "target"])?;
+        self.each_answer(&mut |record, _| {
+            let alternates = record.html.iter().flat_map(|html| &html.alternates);
+            alternates.into_iter().try_for_each(|alternate| {
+                table.row(&json!({"url": record.url, "lang": alternate.lang, "target": alternate.url}))
+            })
+        })?;
+        table.finish()
+    }
+
+    /// Images, and links to other sites, each with how often it is referred to and where first.
+    fn write_files(&self, folder: &Path) -> Result<()> {
+        let mut referred: HashMap<u64, Referred> = HashMap::new();
+        self.each_source(&mut |url, _, edges| {
+            for edge in edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Image | EdgeKind::Link)) {
+                if edge.kind == EdgeKind::Image || !self.is_own(&edge.to) {
+                    let of = referred.entry(key(&edge.to, edge.kind)).or_default();
+                    if of.number == 0 {
+                        url.clone_into(&mut of.first);
+                    }
+                    of.number += 1;
+                }
+            }
+            Ok(())
+        })?;
+        let mut images = Table::with_columns(
+            &folder.join("images.csv"),
+            &["url", "status", "error", "content_type", "wire_bytes", "max_age", "references", "first_page"],
+        )?;
+        let mut external = Table::with_columns(
+            &folder.join("external.csv"),
+            &["url", "status", "error", "redirect", "references", "first_page"],
+        )?;
+        self.each_answer(&mut |record, _| {
+            if let Some(of) = referred.get(&key(&record.url, EdgeKind::Image)) {
+                images.row(&json!({
+                    "url": record.url, "status": record.status, "error": record.error, "content_type": record.content_type,
+                    "wire_bytes": record.wire_bytes, "max_age": record.max_age, "references": of.number, "first_page": of.first,
+                }))?;
+            }
+            if record.kind != Kind::External {
+                return Ok(());
+            }
+            let of = referred.get(&key(&record.url, EdgeKind::Link));
+            external.row(&json!({
+                "url": record.url, "status": record.status, "error": record.error, "redirect": record.redirect,
+                "references": of.map_or(0, |of| of.number), "first_page": of.map(|of| &of.first),
+            }))
+        })?;
+        images.finish()?;
+        external.finish()
+    }
+
+    fn write_headers(&self, folder: &Path) -> Result<()> {
+        let mut table = Table::create(&folder.join("headers.csv"))?;
+        self.each_answer(&mut |record, _| {
+            if record.kind != Kind::Page || record.status.is_none() {
+                return Ok(());
+            }
+            let mut row = Map::from_iter([("url".to_owned(), Value::from(record.url.as_str()))]);
+            for name in TOLD_HEADERS {
+                let value =
+                    record.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+                row.insert(name.to_owned(), value.into());
+            }
+            table.row(&Value::Object(row))
+        })?;
+        table.finish()
+    }
+}
+
+/// A redirect and where it ends.
+pub(crate) fn redirect_row(record: &Record, landing: &Landing) -> Value {
+    json!({
+        "from": record.url, "status": record.status, "to": record.redirect, "hops": landing.hops, "end": landing.url,
+        "end_status": landing.status,
+    })
+}
+
+fn key(url: &str, kind: EdgeKind) -> u64 {
+    xxh3_64(url.as_bytes()) ^ u64::from(kind == EdgeKind::Image)
+}

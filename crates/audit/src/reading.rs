@@ -1,0 +1,164 @@
+//! An audit as its reports and files read it: issues, pages, answers and references, one after the other in their final order.
+//!
+//! Reports and exports look at a site only through this module, so how a site is kept can change without them.
+
+use std::collections::BTreeMap;
+
+use huntsman_crawler::Result;
+
+use crate::audit::Audit;
+use crate::code::PageClass;
+use crate::issue::Issue;
+use crate::record::{Edge, Kind, Record};
+use crate::site::{End, Fault, authority, front_of};
+use crate::tables::PageLine;
+
+/// Takes the references of an answer.
+type EachSource<'a> = &'a mut dyn FnMut(&str, Kind, &[Edge]) -> Result<()>;
+
+/// Where a redirect leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Landing {
+    /// Number of redirects.
+    pub(crate) hops: usize,
+    /// The last URL that is known; `None` if the redirects go round in a circle.
+    pub(crate) url: Option<String>,
+    /// Its status, if it was requested and answered.
+    pub(crate) status: Option<u16>,
+    /// Whether it answered without a fault.
+    pub(crate) is_well: bool,
+}
+
+impl Audit {
+    /// The host that was audited.
+    pub(crate) fn name(&self) -> String {
+        let first = self.start().or_else(|| self.site.records().next().map(|record| record.url.clone()));
+        first.map(|url| authority(&url).to_owned()).unwrap_or_default()
+    }
+
+    /// The first start URL.
+    pub(crate) fn start(&self) -> Option<String> {
+        self.site.records().find(|record| record.is_start).map(|record| record.url.clone())
+    }
+
+    /// The front page of the host where the crawl began.
+    pub(crate) fn front(&self) -> Option<String> {
+        self.start().map(|url| front_of(&url))
+    }
+
+    /// Whether a page says that it is missing, or equals the page that a path answers with which no site has.
+    pub(crate) fn is_soft_404(&self, record: &Record) -> bool {
+        self.site.is_soft_404(record)
+    }
+
+    /// Number of pages of a class.
+    pub(crate) fn count(&self, class: PageClass) -> usize {
+        self.site.pages(class).count()
+    }
+
+    /// Number of pages of the site that answered.
+    pub(crate) fn number_of_pages(&self) -> usize {
+        let pages = self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
+        pages.count()
+    }
+
+    /// Number of issues that settings accept.
+    pub(crate) fn number_of_ignored(&self) -> usize {
+        self.ignored.len()
+    }
+
+    /// Number of issues.
+    pub(crate) fn number_of_issues(&self) -> usize {
+        self.issues.len()
+    }
+
+    /// Reads the issues that count, the worst first. Those of one code stand together.
+    pub(crate) fn each_issue(&self, each: &mut dyn FnMut(&Issue) -> Result<()>) -> Result<()> {
+        self.issues.iter().try_for_each(each)
+    }
+
+    /// Reads the first issues.
+    pub(crate) fn first_issues(
+        &self,
+        number: usize,
+        each: &mut dyn FnMut(&Issue) -> Result<()>,
+    ) -> Result<()> {
+        self.issues.iter().take(number).try_for_each(each)
+    }
+
+    /// Reads the issues that settings accept.
+    pub(crate) fn each_ignored(&self, each: &mut dyn FnMut(&Issue) -> Result<()>) -> Result<()> {
+        self.ignored.iter().try_for_each(each)
+    }
+
+    /// Reads the pages of the site that answered, in the order of their URLs.
+    pub(crate) fn each_page(&self, each: &mut dyn FnMut(&PageLine<'_>) -> Result<()>) -> Result<()> {
+        self.page_lines().try_for_each(|page| each(&page))
+    }
+
+    /// Reads the pages of a class, in the order of their URLs.
+    pub(crate) fn each_of(
+        &self,
+        class: PageClass,
+        each: &mut dyn FnMut(&Record) -> Result<()>,
+    ) -> Result<()> {
+        self.site.pages(class).try_for_each(each)
+    }
+
+    /// Reads all answers with what is wrong with them: pages, files, links to other sites, sitemaps. They are in the order of their URLs.
+    pub(crate) fn each_answer(
+        &self,
+        each: &mut dyn FnMut(&Record, Option<Fault>) -> Result<()>,
+    ) -> Result<()> {
+        self.site.records().try_for_each(|record| each(record, self.site.fault(record)))
+    }
+
+    /// Reads the references of all answers: the URL of the answer, what it is, and its references in the order of the source.
+    pub(crate) fn each_source(&self, each: EachSource<'_>) -> Result<()> {
+        self.site
+            .records()
+            .filter(|record| !record.edges.is_empty())
+            .try_for_each(|record| each(&record.url, record.kind, &record.edges))
+    }
+
+    /// Whether a URL is one of the site.
+    pub(crate) fn is_own(&self, url: &str) -> bool {
+        self.site.is_own(url)
+    }
+
+    /// Where the redirects from a URL end.
+    pub(crate) fn landing(&self, url: &str) -> Landing {
+        let found = self.site.resolve(url);
+        let hops = found.hops.len();
+        match found.end {
+            End::At(end) => Landing {
+                hops,
+                url: Some(end.url.clone()),
+                status: end.status,
+                is_well: self.site.fault(end).is_none(),
+            },
+            End::Loop => Landing { hops, ..Landing::default() },
+            End::Unknown => {
+                let last = found.hops.last().and_then(|hop| hop.redirect.clone());
+                Landing { hops, url: last, ..Landing::default() }
+            }
+        }
+    }
+
+    /// Reads the redirects of the site, and where each one ends.
+    pub(crate) fn each_redirect(&self, each: &mut dyn FnMut(&Record, Landing) -> Result<()>) -> Result<()> {
+        self.each_answer(&mut |record, _| {
+            let is_redirect = record.kind == Kind::Page && record.redirect.is_some();
+            if is_redirect { each(record, self.landing(&record.url)) } else { Ok(()) }
+        })
+    }
+
+    /// Number of URLs that were not requested, by the reason.
+    pub(crate) fn refusals(&self) -> BTreeMap<String, usize> {
+        let mut reasons = BTreeMap::new();
+        for refused in self.site.refusals() {
+            *reasons.entry(refused.reason.clone()).or_default() += 1;
+        }
+        reasons
+    }
+}
