@@ -10,7 +10,9 @@ use url::Url;
 use crate::error::{Error, Result};
 use crate::plan::{Start, Use};
 use crate::status::{STATUS, State, Status};
-use crate::{ARTICLES, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, job_of};
+use crate::{
+    ARTICLES, AUDIT_EXPORTS, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, job_of,
+};
 
 /// A directory that belongs to this run. It is locked until this value is dropped: another run in it is refused.
 #[derive(Debug)]
@@ -108,7 +110,7 @@ impl Use {
 
 /// Steps that remove everything that a run creates, except the status and the lock.
 fn clearing(path: &Path) -> impl Iterator<Item = Step> {
-    let ours = OWN_FILES.iter().chain(&OWN_FOLDERS);
+    let ours = OWN_FILES.iter().chain(&AUDIT_EXPORTS).chain(&OWN_FOLDERS);
     let unfinished = OWN_FILES.iter().map(|name| format!("{name}{UNFINISHED}"));
     ours.map(|name| (*name).to_owned()).chain(unfinished).map(|name| Step::Remove(path.join(name)))
 }

@@ -82,6 +82,20 @@ pub const ISSUES: &str = "issues.jsonl";
 pub const AUDITED: &str = "state/audit.jsonl";
 /// The directory of the tables of an audit.
 pub const TABLES: &str = "csv";
+/// The directory of the data of the report of a large audit.
+pub const REPORT_DATA: &str = "report";
+/// Files of an audit for other programs.
+pub const AUDIT_EXPORTS: [&str; 9] = [
+    "audit.sarif",
+    "graph.dot",
+    "graph.graphml",
+    "junit.xml",
+    "redirects.csv",
+    "redirects.htaccess",
+    "redirects.nginx.conf",
+    "sitemap.xml",
+    "summary.md",
+];
 /// Address and token of the control, while the crawl runs with one.
 pub const CONTROL: &str = "control.json";
 /// The directory for the state that later runs need.
@@ -96,7 +110,7 @@ const PAIRS: &str = "state/pairs";
 /// Articles of a sweep that wait to be checked.
 const ARTICLES: &str = "state/articles";
 /// Directories that a run creates, and that `--fresh` deletes.
-const OWN_FOLDERS: [&str; 4] = [JOB, PAIRS, ARTICLES, TABLES];
+const OWN_FOLDERS: [&str; 5] = [JOB, PAIRS, ARTICLES, TABLES, REPORT_DATA];
 /// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
 const OWN_FILES: [&str; 12] = [
     PAGES,

@@ -71,7 +71,7 @@ async fn a_budget_that_is_exceeded_fails_the_audit_with_its_number() {
 async fn sarif_has_a_rule_for_each_code_and_a_fingerprint_for_each_issue() {
     let audit = audited().await;
     let map = SourceMap::parse(&["https://a.example/=site/".to_owned()]).unwrap();
-    let sarif: Value = serde_json::from_str(&audit.sarif(&map)).unwrap();
+    let sarif: Value = serde_json::from_str(&audit.sarif(&map).unwrap()).unwrap();
     let run = &sarif["runs"][0];
     assert_eq!(
         (&sarif["version"], run["results"].as_array().unwrap().len()),
@@ -110,29 +110,71 @@ async fn a_case_of_junit_fails_only_where_the_gate_fails() {
     assert!(failures.iter().any(|line| line.contains("name=\"pages &gt;= 10\"")), "{failures:?}");
 }
 
+/// The data of a block, or the index, of a report in one file.
+fn data(html: &str, id: &str) -> Value {
+    let tag = format!("<script id=\"{id}\" type=\"application/json\">");
+    let begin = html.find(&tag).unwrap_or_else(|| panic!("there is no {id}")) + tag.len();
+    serde_json::from_str(&html[begin..begin + html[begin..].find("</script>").unwrap()]).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn text_of_pages_is_no_markup_in_the_report_and_only_its_own_script_may_run() {
     let audit = audited().await;
-    let html = audit.html();
+    let html = audit.html().unwrap();
     assert!(!html.contains(HOSTILE));
-    assert_eq!(html.matches("<script").count(), 2, "the data and the script");
-    let begin = html.find("type=\"application/json\">").unwrap() + "type=\"application/json\">".len();
-    let end = begin + html[begin..].find("</script>").unwrap();
-    let data: Value = serde_json::from_str(&html[begin..end]).unwrap();
-    assert_eq!(
-        (data["pages"].as_array().unwrap().len(), data["issues"].as_array().unwrap().len()),
-        (5, audit.issues.len())
-    );
-    let titles: Vec<&str> =
-        data["pages"].as_array().unwrap().iter().filter_map(|page| page[11].as_str()).collect();
-    assert!(titles.contains(&HOSTILE), "{titles:?}");
+    let scripts = html.matches("<script").count();
+    assert_eq!(scripts, html.matches("type=\"application/json\"").count() + 1, "data, and one script");
     assert!(html.contains("default-src 'none'") && html.contains("script-src 'sha256-"));
+    let pages = data(&html, "block-pages-0");
+    let titles: Vec<&str> = pages.as_array().unwrap().iter().filter_map(|page| page[12].as_str()).collect();
+    assert!(titles.contains(&HOSTILE), "{titles:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_report_has_every_page_and_issue_and_where_it_is() {
+    let audit = audited().await;
+    let html = audit.html().unwrap();
+    let index = data(&html, "index");
+    assert_eq!(index["pages"]["rows"], 5);
+    let issues: u64 =
+        index["codes"].as_array().unwrap().iter().map(|code| code["rows"]["rows"].as_u64().unwrap()).sum();
+    assert_eq!(issues, audit.issues.len() as u64);
+    let codes = index["codes"].as_array().unwrap();
+    let broken = codes.iter().position(|code| code["code"] == "broken-internal-link").unwrap();
+    assert_eq!(codes[broken]["title"], "Broken internal links");
+    let places = data(&html, &format!("block-places-{broken}-0"));
+    assert_eq!(
+        (&places[0][0][1], &places[0][0][3], &places[0][0][4]),
+        (&1.into(), &"Prices".into(), &"nav".into())
+    );
+    let urls = data(&html, "block-urls-0");
+    assert_eq!(urls[0], serde_json::json!([0, "https://a.example/"]));
+    let details = data(&html, "block-details-0");
+    assert_eq!(details[1][0], 0, "the second page is reached from the start");
+    assert_eq!(index["redirects"]["rows"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_report_passes_the_rules_of_access_and_needs_no_script_for_its_first_views() {
+    let html = audited().await.html().unwrap();
+    let web = ScriptedDownloader::new().respond("https://report.example/", Reply::html(html.clone()));
+    let judged = audit(["https://report.example/"]).downloader(web).run().await.unwrap();
+    let found: Vec<&str> = judged
+        .issues
+        .iter()
+        .filter(|issue| issue.family == "access")
+        .map(|issue| issue.code.as_str())
+        .collect();
+    assert!(found.is_empty(), "{found:?}");
+    for said in ["What to mend first", "Broken internal links", "https://a.example/gone", "Score by family"] {
+        assert!(html.contains(said), "{said}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn sitemap_graph_and_redirects_are_written_for_their_readers() {
     let dir = tempfile::tempdir().unwrap();
-    let audit = audited().await;
+    let mut audit = audited().await;
     audit
         .export(dir.path(), &[Export::Sitemap, Export::Graph, Export::Markdown], &SourceMap::default())
         .unwrap();
@@ -145,9 +187,13 @@ async fn sitemap_graph_and_redirects_are_written_for_their_readers() {
         graph.contains("https://a.example/p?q=1&amp;r=2") && graph.matches("<edge ").count() == 2,
         "{graph}"
     );
-    assert_eq!(read("redirects.nginx.conf"), "\"/moved\" \"https://a.example/b\";\n");
-    assert_eq!(read("redirects.htaccess"), "Redirect 301 \"/moved\" \"https://a.example/b\"\n");
-    assert!(read("redirects.csv").contains("https://a.example/moved,https://a.example/b,301,1"));
-    assert!(read("summary.md").contains("broken-internal-link (1)"));
+    assert!(read("redirects.nginx.conf").ends_with("\n\"/moved\" \"https://a.example/b\";\n"));
+    let rules = read("redirects.htaccess");
+    assert!(rules.ends_with("RewriteCond %{QUERY_STRING} \"^$\"\nRewriteRule \"^moved$\" \"https://a.example/b\" [R=301,L,NE,QSD]\n"), "{rules}");
+    assert!(
+        read("redirects.csv")
+            .contains("https://a.example/moved,301,https://a.example/b,1,https://a.example/b,200")
+    );
+    assert!(read("summary.md").contains("### Broken internal links (broken-internal-link, 1 error)"));
     assert!(read("issues.jsonl").lines().count() == audit.issues.len() && !dir.path().join("csv").exists());
 }

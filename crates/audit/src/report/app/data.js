@@ -1,0 +1,115 @@
+// The data: an index in the page, and rows of tables in blocks, which are in the page or in files beside it and are read when a view needs them.
+
+const index = JSON.parse(document.getElementById("index").textContent);
+
+// Rows of an issue, a page and so on are arrays; these are the places of their fields.
+const ISSUE = { url: 0, target: 1, group: 2, value: 3, limit: 4, sources: 5, template: 6, fresh: 7, id: 8 };
+const PLACE = { page: 0, line: 1, column: 2, link: 3, region: 4, excerpt: 5 };
+const PAGE = {
+  status: 0, type: 1, bytes: 2, wire: 3, ttfb: 4, depth: 5, rank: 6, inlinks: 7, sources: 8, within: 9, elsewhere: 10, reason: 11, title: 12,
+  description: 13, h1: 14, words: 15, lang: 16, errors: 17, warnings: 18, notices: 19, listed: 20, modified: 21, html: 22,
+};
+const DETAIL = { parent: 0, canonical: 1, redirect: 2, about: 3, shows: 4, links: 5 };
+const REGIONS = ["", "header", "nav", "main", "aside", "footer"];
+
+const blocks = new Map();
+const awaited = new Map();
+
+// What the files of blocks call.
+window.huntsman = (name, number, text) => {
+  const key = `${name}-${number}`;
+  awaited.get(key)?.(JSON.parse(text));
+  awaited.delete(key);
+};
+
+const policy = window.trustedTypes?.createPolicy("huntsman", {
+  createScriptURL: path => {
+    if (/^report\/[a-z]+(-\d+)+\.js$/.test(path)) return path;
+    throw new TypeError(`${path} is no file of this report`);
+  },
+});
+
+const block = (name, number) => {
+  const key = `${name}-${number}`;
+  if (!blocks.has(key)) {
+    blocks.set(key, new Promise((resolve, reject) => {
+      if (!index.beside) {
+        resolve(JSON.parse(document.getElementById(`block-${key}`).textContent));
+        return;
+      }
+      const path = `report/${key}.js`, script = document.createElement("script");
+      awaited.set(key, resolve);
+      script.onload = () => script.remove();
+      script.onerror = () => {
+        blocks.delete(key);
+        reject(new Error(`${path} could not be read. The folder "report" has to stand beside this page.`));
+      };
+      script.src = policy ? policy.createScriptURL(path) : path;
+      document.head.append(script);
+    }));
+  }
+  return blocks.get(key);
+};
+
+// All rows of a table, which `located` says where they are.
+const rowsOf = async (name, located) => {
+  const parts = await Promise.all(located.starts.map((_, number) => block(name, number)));
+  return parts.length === 1 ? parts[0] : [].concat(...parts);
+};
+
+// One row of a table.
+const rowOf = async (name, located, number) => {
+  let low = 0, high = located.starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (located.starts[middle] <= number) low = middle; else high = middle - 1;
+  }
+  return number < located.rows ? (await block(name, low))[number - located.starts[low]] : undefined;
+};
+
+// The issues of the codes that were looked at last stay in memory.
+const RECENT = 3;
+const recent = [];
+const issuesOf = async code => {
+  const at = recent.indexOf(code);
+  if (at >= 0) recent.splice(at, 1);
+  recent.unshift(code);
+  if (index.beside) {
+    for (const old of recent.splice(RECENT)) {
+      for (const key of blocks.keys()) if (key.startsWith(`issues-${old}-`) || key.startsWith(`places-${old}-`)) blocks.delete(key);
+    }
+  }
+  return rowsOf(`issues-${code}`, index.codes[code].rows);
+};
+
+// URLs stand as what they have in common with the one before, and the rest.
+let urls = null;
+let reading = null;
+const readUrls = () => reading ??= Promise.all(index.urls.starts.map((_, number) => block("urls", number))).then(parts => {
+  const all = [];
+  for (const part of parts) {
+    let last = "";
+    for (const [common, rest] of part) all.push(last = last.slice(0, common) + rest);
+  }
+  urls = all;
+});
+const urlOf = number => number === null || number === undefined ? null : urls[number];
+const isPage = number => number !== null && number !== undefined && number < index.pages.rows;
+
+// The number of a page; pages stand in the order of the bytes of their URLs.
+const bytes = text => new TextEncoder().encode(text);
+const compareBytes = (a, b) => {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) if (a[at] !== b[at]) return a[at] - b[at];
+  return a.length - b.length;
+};
+const pageNumber = url => {
+  const wanted = bytes(url);
+  let low = 0, high = index.pages.rows - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1, order = compareBytes(bytes(urls[middle]), wanted);
+    if (order === 0) return middle;
+    if (order < 0) low = middle + 1; else high = middle - 1;
+  }
+  return null;
+};

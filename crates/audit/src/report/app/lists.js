@@ -1,0 +1,106 @@
+// Lists: redirects, duplicates, languages, other sites, and issues that settings accept.
+
+const redirectsView = async view => {
+  await readUrls();
+  const rows = await rowsOf("redirects", index.redirects);
+  const ends = { well: ["ok", "a page"], broken: ["bad", "an error"], loop: ["bad", "a circle"], unknown: ["soft", "not requested"] };
+  return { title: "Redirects", nodes: [
+    make("p", { class: "lead" }, rows.length ? "Every redirect of the site, and where its chain ends. Links should lead to the end at once." : "The site has no redirects."),
+    ...table({ label: "redirects", rows, view, sort: "-hops", columns: [
+      { key: "from", name: "From", value: row => urlOf(row[0]), cell: row => inside(row[0]), search: true },
+      { key: "status", name: "Status", value: row => row[1], width: "5.5rem" },
+      { key: "to", name: "To", value: row => urlOf(row[2]), cell: row => inside(row[2]), search: true },
+      { key: "hops", name: "Hops", value: row => row[3], numeric: true, width: "5rem" },
+      { key: "end", name: "Ends at", value: row => urlOf(row[4]), cell: row => row[3] > 1 && row[4] !== null ? inside(row[4]) : "", search: true },
+      { key: "state", name: "Which is", value: row => row[6], cell: row => state(ends[row[6]][0], row[5] && row[5] >= 400 ? `${ends[row[6]][1]}: ${row[5]}` : ends[row[6]][1]), width: "9rem" },
+    ], choices: [
+      { key: "hops", name: "Hops", options: [["1", "one", row => row[3] === 1], ["more", "more than one", row => row[3] > 1]] },
+      { key: "end", name: "Ends at", options: Object.entries(ends).map(([key, [, name]]) => [key, name, row => row[6] === key]) },
+      { key: "kind", name: "Kind", options: [["permanent", "permanent", row => row[1] === 301 || row[1] === 308], ["temporary", "temporary", row => row[1] !== 301 && row[1] !== 308]] },
+    ] }),
+    moreIn("csv/redirects.csv", rows.length, index.all_redirects, "redirect"),
+  ] };
+};
+
+const DUPLICATES = { "exact-duplicate": "the same text", "near-duplicate": "nearly the same text", "title-duplicate": "the same title", "description-duplicate": "the same description", "url-technical-duplicate": "the same URL, spelled otherwise", "url-variant-duplicate": "a variant of the same URL" };
+const duplicatesView = async view => {
+  await readUrls();
+  const rows = [];
+  for (const name of Object.keys(DUPLICATES)) {
+    const code = codeNumbers.get(name);
+    if (code !== undefined) for (const issue of await rowsOf(`issues-${code}`, index.codes[code].rows)) rows.push([name, issue]);
+  }
+  const sizes = new Map();
+  const key = ([name, issue]) => `${name}\n${issue[ISSUE.group] ?? issue[ISSUE.target]}`;
+  for (const row of rows) sizes.set(key(row), (sizes.get(key(row)) || 0) + 1);
+  return { title: "Duplicates", nodes: [
+    make("p", { class: "lead" }, rows.length ? "Pages that share what should be their own. Those of one group stand together." : "No page has a text, title, description or URL of another one."),
+    ...table({ label: "duplicates", rows, view, sort: "group", columns: [
+      { key: "url", name: "Page", value: row => urlOf(row[1][ISSUE.url]), cell: row => inside(row[1][ISSUE.url]), search: true },
+      { key: "kind", name: "Has", value: row => DUPLICATES[row[0]], width: "14rem" },
+      { key: "target", name: "As", value: row => urlOf(row[1][ISSUE.target]), cell: row => row[1][ISSUE.target] === null ? "" : inside(row[1][ISSUE.target]), search: true },
+      { key: "group", name: "In common", value: row => shown(row[1][ISSUE.group]), order: key, search: true, width: "24%" },
+      { key: "pages", name: "Group of", value: row => sizes.get(key(row)), numeric: true, width: "7rem" },
+    ], choices: [{ key: "kind", name: "Has", options: [...new Set(rows.map(row => row[0]))].map(name => [name, DUPLICATES[name], row => row[0] === name]) }] }),
+  ] };
+};
+
+const FAULTS = { "no-return": "does not link back", non200: "does not answer", noindex: "may not be indexed", noncanonical: "names another page as canonical", several: "is listed under several languages" };
+const languagesView = async view => {
+  await readUrls();
+  const { languages, rows: located, pages, pages_left_out: pagesLeftOut, languages_left_out: languagesLeftOut } = index.languages, rows = await rowsOf("languages", located);
+  const isBad = row => row.some(cell => cell && cell[1]);
+  return { title: "Languages", nodes: [
+    make("p", { class: "lead" }, rows.length ? `${counted(pages, "page")} name translations. A row is a page in all its languages; a link leads to the page of that language.` : "No page names a translation (hreflang)."),
+    ...table({ label: "languages", rows, view, columns: [
+      { key: "page", name: "Page", value: row => urlOf((row.find(cell => cell) || [])[0]), cell: row => inside((row.find(cell => cell) || [])[0]), search: true, width: languages.length > 6 ? "16rem" : null },
+      ...languages.map((language, at) => ({
+        key: language, name: language, width: "11rem",
+        value: row => row[at] ? row[at][1] || "well" : "",
+        cell: row => !row[at] ? state("soft", "–") : make("a", { href: isPage(row[at][0]) ? linkTo("page", urlOf(row[at][0])) : urlOf(row[at][0]), class: row[at][1] ? "bad" : "ok", title: urlOf(row[at][0]) }, row[at][1] ? FAULTS[row[at][1]] || row[at][1] : "well"),
+      })),
+    ], choices: [{ key: "state", name: "Translations", options: [["bad", "with a fault", isBad], ["well", "without", row => !isBad(row)]] }] }),
+    pagesLeftOut || languagesLeftOut ? make("p", { class: "soft" }, `Left out: ${counted(pagesLeftOut, "page")} and the ${counted(languagesLeftOut, "rarest language")}; csv/hreflang.csv has all of them.`) : null,
+  ] };
+};
+
+const STATES = { well: ["ok", "answers"], moved: ["meh", "has moved"], broken: ["bad", "broken"], unclear: ["soft", "cannot be told"] };
+const externalView = async view => {
+  await readUrls();
+  const [hosts, rows] = await Promise.all([rowsOf("hosts", index.hosts), rowsOf("external", index.external)]);
+  const host = row => { try { return new URL(urlOf(row[0])).host; } catch { return ""; } };
+  return { title: "Other sites", nodes: [
+    make("p", { class: "lead" }, rows.length ? "Where the site links to, by host. What a server refuses to programs cannot be told: open such a link yourself." : "No link to another site was looked at."),
+    rows.length ? [
+      make("h3", {}, "Hosts"),
+      ...table({ label: "hosts", rows: hosts, sort: "-broken", view: { state: { q: view.state.host || "" }, change: () => {} }, columns: [
+        { key: "host", name: "Host", value: row => row[0], cell: row => make("a", { href: linkTo("external", "", { q: row[0] }) }, row[0]), search: true },
+        { key: "urls", name: "URLs", value: row => row[1], numeric: true, width: "6rem" }, { key: "links", name: "Links", value: row => row[2], numeric: true, width: "6rem" },
+        { key: "well", name: "Answer", value: row => row[3], numeric: true, width: "6rem" }, { key: "moved", name: "Moved", value: row => row[4], numeric: true, width: "6rem" },
+        { key: "broken", name: "Broken", value: row => row[5], numeric: true, width: "6rem", cell: row => row[5] ? state("bad", count(row[5])) : "0" }, { key: "unclear", name: "Cannot be told", value: row => row[6], numeric: true, width: "9.5rem" },
+      ] }),
+      make("h3", {}, "URLs"),
+      ...table({ label: "links to other sites", rows, view, sort: "state", columns: [
+        { key: "url", name: "URL", value: row => urlOf(row[0]), cell: row => outside(urlOf(row[0])), search: true },
+        { key: "state", name: "State", value: row => STATES[row[5]][1], order: row => ["broken", "unclear", "moved", "well"].indexOf(row[5]), cell: row => state(STATES[row[5]][0], STATES[row[5]][1]), width: "9rem" },
+        { key: "answer", name: "Answer", value: row => row[1] ?? row[2], width: "10rem" },
+        { key: "to", name: "Moved to", value: row => urlOf(row[3]), cell: row => row[3] === null ? "" : outside(urlOf(row[3])), width: "26%" },
+        { key: "links", name: "Links", value: row => row[4], numeric: true, width: "5.5rem" },
+      ], choices: [{ key: "state", name: "State", options: Object.entries(STATES).map(([key, [, name]]) => [key, name, row => row[5] === key]) }] }),
+      moreIn("csv/external.csv", rows.length, index.all_external, "URL"),
+    ] : null,
+  ] };
+};
+
+const ignoredView = async view => {
+  await readUrls();
+  const rows = await rowsOf("ignored", index.ignored);
+  return { title: "Accepted issues", nodes: [
+    make("p", { class: "lead" }, "Issues that settings accept (audit_ignore). They cost no points and close no gate."),
+    ...table({ label: "accepted issues", rows, view, columns: [
+      { key: "code", name: "Code", value: row => row[0], search: true, width: "16rem" },
+      { key: "url", name: "URL", value: row => urlOf(row[1]), cell: row => inside(row[1]), search: true },
+      { key: "reason", name: "Reason", value: row => row[2], search: true, width: "34%" },
+    ] }),
+  ] };
+};

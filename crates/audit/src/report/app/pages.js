@@ -1,0 +1,133 @@
+// Pages: the table of all, and what is known of one.
+
+const reasonOf = row => row[PAGE.reason] === 0 ? "" : index.reasons[row[PAGE.reason] - 1];
+const named = (list, number) => number === null || number === undefined ? null : list[number];
+
+const pagesView = async view => {
+  await readUrls();
+  const rows = await rowsOf("pages", index.pages);
+  // The table knows rows, and a page is known by its number.
+  const numbers = new Map(rows.map((row, number) => [row, number]));
+  const url = row => urls[numbers.get(row)];
+  const classes = [...new Set(rows.map(row => Math.floor(row[PAGE.status] / 100)))].sort();
+  const depths = [...new Set(rows.map(row => row[PAGE.depth]).filter(depth => depth !== null))].sort((a, b) => a - b);
+  const yesNo = test => [["yes", "yes", test], ["no", "no", row => !test(row)]];
+  const columns = [
+    { key: "url", name: "Page", value: url, cell: row => inside(numbers.get(row)), search: true, width: "17rem" },
+    { key: "title", name: "Title", value: row => row[PAGE.title], search: true, width: "14rem" },
+    { key: "status", name: "Status", value: row => row[PAGE.status], cell: row => statusOf(row[PAGE.status]), width: "5.5rem" },
+    { key: "errors", name: "Errors", value: row => row[PAGE.errors], numeric: true, width: "5.2rem" },
+    { key: "warnings", name: "Warnings", value: row => row[PAGE.warnings], numeric: true, width: "6.2rem" },
+    { key: "depth", name: "Clicks", value: row => row[PAGE.depth], numeric: true, width: "5rem" },
+    { key: "rank", name: "PageRank", value: row => row[PAGE.rank], cell: row => row[PAGE.rank] === null ? "" : row[PAGE.rank].toFixed(1), numeric: true, width: "6.2rem" },
+    { key: "inlinks", name: "Links in", value: row => row[PAGE.inlinks], numeric: true, width: "5.6rem" },
+    { key: "words", name: "Words", value: row => row[PAGE.html] ? row[PAGE.words] : null, numeric: true, width: "5rem" },
+    { key: "bytes", name: "Size", value: row => row[PAGE.bytes], cell: row => size(row[PAGE.bytes]), numeric: true, width: "6rem" },
+    { key: "ttfb", name: "First byte", value: row => row[PAGE.ttfb], cell: row => `${Math.round(row[PAGE.ttfb])} ms`, numeric: true, width: "6rem" },
+    { key: "index", name: "Indexable", value: row => row[PAGE.reason] === 0 ? "yes" : `no: ${reasonOf(row)}`, width: "7rem" },
+  ];
+  const choices = [
+    { key: "status", name: "Status", options: classes.map(digit => [`${digit}xx`, `${digit}xx`, row => Math.floor(row[PAGE.status] / 100) === digit]) },
+    { key: "index", name: "Indexable", options: yesNo(row => row[PAGE.reason] === 0) },
+    { key: "issues", name: "With", options: [["errors", "errors", row => row[PAGE.errors] > 0], ["warnings", "warnings", row => row[PAGE.warnings] > 0], ["none", "neither", row => row[PAGE.errors] + row[PAGE.warnings] === 0]] },
+    { key: "depth", name: "Clicks", options: [...depths.slice(0, 12).map(depth => [String(depth), String(depth), row => row[PAGE.depth] === depth]), ["none", "not linked", row => row[PAGE.depth] === null]] },
+    { key: "sitemap", name: "In a sitemap", options: yesNo(row => row[PAGE.listed] === 1) },
+  ];
+  return {
+    title: "Pages",
+    nodes: [
+      make("p", { class: "lead" }, "Every URL of the site that answered. A page opens with all that is known of it."),
+      ...table({ label: "pages", columns, rows, choices, view, sort: "-errors" }),
+      index.pages.rows < index.all ? make("p", { class: "soft" }, `The worst ${count(index.pages.rows)} of ${count(index.all)} pages are here; csv/pages.csv has all of them.`) : null,
+    ],
+  };
+};
+
+// The pages on the way from the start with the fewest clicks.
+const wayTo = async number => {
+  const way = [];
+  for (let at = number; at !== null && at !== undefined && !way.includes(at) && way.length < 50;) {
+    way.unshift(at);
+    at = (await rowOf("details", index.details, at))?.[DETAIL.parent];
+  }
+  return way;
+};
+
+// How a page may look in the results of a search.
+const previewOf = (url, row) => {
+  let address = [url];
+  try { const parsed = new URL(url); address = [parsed.host, ...parsed.pathname.split("/").filter(Boolean).map(part => { try { return decodeURIComponent(part); } catch { return part; } })]; } catch { /* shown as it is */ }
+  return make("div", { class: "preview" }, make("span", {}, address.join(" › ")), make("strong", {}, cut(row[PAGE.title] || "No title", 60)), make("p", {}, cut(row[PAGE.description] || "No description: search engines choose a text of the page.", 160)));
+};
+
+const listed = (label, columns, rows, view) => table({ label, columns, rows, view: { state: {}, change: parameters => Object.assign(view, parameters) } });
+
+const ownIssues = async (pairs, number) => {
+  const lines = [];
+  for (const [code, row] of pairs) {
+    const about = index.codes[code], issue = await rowOf(`issues-${code}`, about.rows, row);
+    if (!issue) continue;
+    const places = (await rowOf(`places-${code}`, about.at, row) || []).filter(place => place[PLACE.page] === null || place[PLACE.page] === number);
+    lines.push({ severity: about.severity, node: make("details", { class: "issue" },
+      make("summary", {}, mark(about.severity), " ", make("strong", {}, about.title), " ", make("span", { class: "soft" }, [issue[ISSUE.url] !== number ? short(urlOf(issue[ISSUE.url]) || "") : "", issue[ISSUE.target] !== null ? short(urlOf(issue[ISSUE.target]) || "") : "", evidence(issue)].filter(Boolean).join(" · "))),
+      make("p", {}, about.fix, " ", make("a", { href: linkTo("issue", about.code, { at: issue[ISSUE.id] }) }, "All issues of this kind")),
+      places.slice(0, 10).map(place => make("div", {}, place[PLACE.line] ? make("p", { class: "soft" }, `Line ${place[PLACE.line]}, column ${place[PLACE.column]}${place[PLACE.region] ? `, in the ${place[PLACE.region]}` : ""}${place[PLACE.link] ? `, link “${place[PLACE.link]}”` : ""}`) : null, place[PLACE.excerpt] ? excerptOf(place[PLACE.excerpt]) : null))) });
+  }
+  const order = ["error", "warning", "notice"];
+  return lines.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity)).map(line => line.node);
+};
+
+const pageView = async url => {
+  await readUrls();
+  const number = pageNumber(url);
+  if (number === null) {
+    return { title: short(url), nodes: [make("p", { class: "lead" }, "This URL is no page of this report: it did not answer, belongs to another site, or was left out."), make("p", {}, outside(url))] };
+  }
+  const [row, detail, links, headers] = await Promise.all([rowOf("pages", index.pages, number), rowOf("details", index.details, number), rowOf("links", index.links, number), rowOf("headers", index.headers, number)]);
+  const [about, shows, way] = await Promise.all([ownIssues(detail[DETAIL.about], number), ownIssues(detail[DETAIL.shows], number), wayTo(number)]);
+  const yes = row[PAGE.reason] === 0;
+  const incoming = detail[DETAIL.links], [numberOfLinks, outgoing] = links || [[0, 0], []];
+  const onlyLinks = outgoing.filter(link => link[1] === "link"), files = outgoing.filter(link => link[1] !== "link");
+  const text = at => ({ key: "text", name: "Text of the link", value: link => link[at], search: true, width: "28%" });
+  const line = at => ({ key: "line", name: "Line", value: link => link[at] || null, numeric: true, width: "5rem" });
+  const nofollow = at => ({ key: "rel", name: "Rel", value: link => link[at] ? "nofollow" : "", width: "6rem" });
+  const head = (name, all, there) => make("h3", {}, name, " ", make("span", { class: "soft" }, count(all), all > there ? `, of which ${count(there)} are shown` : ""));
+  const other = row[PAGE.html] ? null : "It is no HTML page.";
+  return {
+    title: short(url),
+    nodes: [
+      make("p", { class: "above" }, make("a", { href: "#pages" }, "Pages"), " / ", outside(url)),
+      make("p", { class: "about" }, statusOf(row[PAGE.status]), " ", yes ? state("ok", "indexable") : state("meh", `not indexable: ${reasonOf(row)}`), " ", row[PAGE.listed] ? state("ok", "in a sitemap") : state("soft", "in no sitemap"), other ? ` ${other}` : ""),
+      make("div", { class: "panels" },
+        panel("Facts", facts([
+          ["Title", row[PAGE.title] ? `${row[PAGE.title]} (${[...row[PAGE.title]].length} characters)` : row[PAGE.html] ? "none" : null],
+          ["Description", row[PAGE.description] ? `${row[PAGE.description]} (${[...row[PAGE.description]].length} characters)` : row[PAGE.html] ? "none" : null],
+          ["Main heading", row[PAGE.h1] || (row[PAGE.html] ? "none" : null)],
+          ["Language", named(index.page_languages, row[PAGE.lang]) || (row[PAGE.html] ? "not stated" : null)],
+          ["Words", row[PAGE.html] ? count(row[PAGE.words]) : null],
+          ["Canonical URL", detail[DETAIL.canonical] !== null ? inside(detail[DETAIL.canonical]) : yes && row[PAGE.html] ? "itself, or none" : null],
+          ["Redirects to", detail[DETAIL.redirect] !== null ? inside(detail[DETAIL.redirect]) : null],
+        ])),
+        panel("Answer", facts([
+          ["Type", named(index.types, row[PAGE.type])],
+          ["Size", `${size(row[PAGE.bytes])}, ${size(row[PAGE.wire])} transferred`],
+          ["First byte", `${row[PAGE.ttfb]} ms`],
+          ["Last modified", row[PAGE.modified]],
+          ["Clicks from the start", row[PAGE.depth] === null ? "no links lead here" : row[PAGE.depth]],
+          ["PageRank", row[PAGE.rank] === null ? null : `${row[PAGE.rank].toFixed(1)} of 100`],
+          ["Links to it", `${count(row[PAGE.inlinks])} from ${counted(row[PAGE.sources], "page")}`],
+          ["Links from it", `${count(row[PAGE.within])} within the site, ${count(row[PAGE.elsewhere])} to others`],
+        ])),
+        row[PAGE.html] && yes ? panel("In search results", previewOf(url, row)) : null,
+        headers && headers.length ? panel("Headers", facts(headers)) : null),
+      way.length > 1 ? [make("h3", {}, "The shortest way from the start"), make("ol", { class: "way" }, way.map(at => make("li", {}, at === number ? "this page" : inside(at))))] : null,
+      make("h3", {}, "Issues of this page ", make("span", { class: "soft" }, count(about.length))), about.length ? about : make("p", { class: "soft" }, "None."),
+      shows.length ? [make("h3", {}, "Issues of other URLs that show here ", make("span", { class: "soft" }, count(shows.length))), shows] : null,
+      head("Links to this page", row[PAGE.inlinks], incoming.length),
+      ...listed("links to this page", [{ key: "from", name: "From", value: link => urlOf(link[0]), cell: link => inside(link[0]), search: true }, text(1), { key: "region", name: "In the", value: link => REGIONS[link[3]], width: "6rem" }, line(2), nofollow(4)], incoming, {}),
+      head("Links from this page", numberOfLinks[0], onlyLinks.length),
+      ...listed("links from this page", [{ key: "to", name: "To", value: link => urlOf(link[0]), cell: link => inside(link[0]), search: true }, text(2), { key: "region", name: "In the", value: link => link[4], width: "6rem" }, line(3), nofollow(5)], onlyLinks, {}),
+      files.length ? [head("Files that it loads", numberOfLinks[1], files.length), ...listed("files", [{ key: "file", name: "File", value: file => urlOf(file[0]), cell: file => inside(file[0]), search: true }, { key: "kind", name: "Kind", value: file => file[1], width: "8rem" }, line(3)], files, {})] : null,
+    ],
+  };
+};
