@@ -3,6 +3,9 @@
 //! Files are read line by line; of each issue and URL only numbers are kept. An issue counts as fixed only if the later audit looked at its
 //! pages and judged its code with the same limits.
 
+mod page;
+
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -13,12 +16,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::page::Listed;
+
 use crate::code::Code;
 use crate::earlier::{Earlier, KnownIssues, PastIssue, PastPage};
 use crate::gate::{FailOn, GateFailure};
 use crate::rule::RuleSet;
 use crate::site::authority;
-use crate::tables::{Table, written_json};
+use crate::tables::{Table, written_json, written_text};
 
 /// Codes that say that a URL could not be looked at.
 const NOT_LOOKED_AT: [&str; 5] =
@@ -107,6 +112,16 @@ pub struct PageCounts {
     pub changed: u64,
 }
 
+impl Comparison {
+    /// Number of issues of a [standing](Standing).
+    pub(crate) fn number(&self, standing: &str) -> u64 {
+        self.issues.get(standing).copied().unwrap_or(0)
+    }
+}
+
+/// Takes a row of a table.
+type Told<'a> = &'a mut dyn FnMut(&Value) -> Result<()>;
+
 /// A comparison that is being set up.
 #[derive(Debug)]
 pub struct Compare {
@@ -134,23 +149,53 @@ impl Compare {
         })
     }
 
-    /// Compares, and writes `compare.json`, `issues.csv` and `pages.csv` into a directory. Files of these names are replaced.
+    /// Compares, and writes `compare.html`, `compare.json`, `issues.csv` and `pages.csv` into a directory. Files of these names are replaced.
     ///
     /// # Errors
     /// A file of an audit cannot be read, or the directory cannot be written.
     pub fn write(&self, directory: &Path) -> Result<Comparison> {
         huntsman_files::create_dir_all(directory)
             .map_err(|error| Error::from(error).context(format!("writing {}", directory.display())))?;
-        let issues = Standing::ALL.iter().map(|standing| (standing.name(), 0)).collect();
-        let mut comparison = Comparison { issues, ..Comparison::default() };
-        let pages = Pages::of(&self.before, &self.after, &self.map)?;
-        self.pages(&pages, &directory.join("pages.csv"), &mut comparison)?;
-        self.issues(&pages, &directory.join("issues.csv"), &mut comparison)?;
+        let mut pages = Table::create(&directory.join("pages.csv"))?;
+        let mut issues = Table::create(&directory.join("issues.csv"))?;
+        let listed = RefCell::new(Listed::default());
+        let comparison = self.compare(
+            &mut |row| {
+                listed.borrow_mut().issue(row);
+                issues.row(row)
+            },
+            &mut |row| {
+                listed.borrow_mut().page(row);
+                pages.row(row)
+            },
+        )?;
+        pages.finish()?;
+        issues.finish()?;
+        let directories = [self.before.path(), self.after.path()];
+        let html = page::page(&comparison, &listed.into_inner(), &self.codes, directories);
+        written_text(&directory.join("compare.html"), &html)?;
         written_json(&directory.join("compare.json"), &comparison)?;
         Ok(comparison)
     }
 
-    fn issues(&self, pages: &Pages, path: &Path, comparison: &mut Comparison) -> Result<()> {
+    /// Compares two audits of which only the numbers are wanted. `codes` are those of the later one.
+    pub(crate) fn numbers(before: Earlier, after: Earlier, codes: &[Code]) -> Result<Comparison> {
+        let (map, fail_on) = (UrlMap(Vec::new()), Vec::new());
+        let compare = Self { before, after, codes: codes.to_vec(), map, fail_on };
+        compare.compare(&mut |_| Ok(()), &mut |_| Ok(()))
+    }
+
+    /// Compares, and gives a row for each issue and for each change of a page.
+    fn compare(&self, issue: Told<'_>, page: Told<'_>) -> Result<Comparison> {
+        let issues = Standing::ALL.iter().map(|standing| (standing.name(), 0)).collect();
+        let mut comparison = Comparison { issues, ..Comparison::default() };
+        let pages = Pages::of(&self.before, &self.after, &self.map)?;
+        self.pages(&pages, page, &mut comparison)?;
+        self.issues(&pages, issue, &mut comparison)?;
+        Ok(comparison)
+    }
+
+    fn issues(&self, pages: &Pages, told: Told<'_>, comparison: &mut Comparison) -> Result<()> {
         let mut later = KnownIssues::default();
         let mut unclear = HashSet::new();
         self.after.each_issue(&mut |issue| {
@@ -161,11 +206,10 @@ impl Compare {
             later.add(&issue);
             Ok(())
         })?;
-        let mut table = Table::create(path)?;
         let mut counted = |standing: Standing, issue: &PastIssue| -> Result<()> {
             *comparison.issues.entry(standing.name()).or_default() += 1;
             *comparison.codes.entry(issue.code.clone()).or_default().entry(standing.name()).or_default() += 1;
-            table.row(&json!({
+            told(&json!({
                 "standing": standing, "code": issue.code, "family": issue.family, "severity": issue.severity, "url": issue.url,
                 "target": issue.target, "group": issue.group, "sources": issue.sources, "ignored": issue.ignored,
             }))
@@ -188,7 +232,6 @@ impl Compare {
             }
             counted(if is_new { Standing::New } else { Standing::Unchanged }, &issue)
         })?;
-        table.finish()?;
         comparison.gate = self
             .fail_on
             .iter()
@@ -247,12 +290,10 @@ impl Compare {
         }
     }
 
-    fn pages(&self, pages: &Pages, path: &Path, comparison: &mut Comparison) -> Result<()> {
+    fn pages(&self, pages: &Pages, told: Told<'_>, comparison: &mut Comparison) -> Result<()> {
         let mut file = BufReader::new(opened(&self.after.pages())?);
-        let mut table = Table::create(path)?;
         let mut row = |url: &str, change: &str, field: &str, before: Value, after: Value| {
-            table
-                .row(&json!({"url": url, "change": change, "field": field, "before": before, "after": after}))
+            told(&json!({"url": url, "change": change, "field": field, "before": before, "after": after}))
         };
         let mut times = (Vec::new(), Vec::new());
         let mut line = Vec::new();
@@ -291,7 +332,7 @@ impl Compare {
             row(&page.url, "added", "", Value::Null, page.status.into())
         })?;
         comparison.ttfb_p95_ms = (p95(times.0), p95(times.1));
-        table.finish()
+        Ok(())
     }
 }
 

@@ -67,6 +67,49 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 const TITLE: &str = "<title>A title that is long enough to be judged</title>";
 
 #[tokio::test(start_paused = true)]
+async fn a_comparison_has_a_page_that_says_what_changed_and_text_of_pages_is_no_markup() {
+    let hostile = "/<img src=x onerror=alert(1)>";
+    let link = format!("{TITLE}<a href='/gone'>G</a>");
+    let (folder, comparison) = compared(
+        of(&[("/", &link)]),
+        of(&[("/", &format!("{TITLE}<a href='/kept'>K</a><a href='{hostile}'>H</a>")), ("/kept", "1")]),
+    )
+    .await;
+    let html = fs::read_to_string(folder.path().join("out/compare.html")).unwrap();
+    assert!(comparison.issues["new"] > 0 && comparison.issues["fixed"] > 0, "{:?}", comparison.issues);
+    for said in
+        ["What changed", "New issues", "Fixed issues", "Broken internal links", "https://a.example/gone"]
+    {
+        assert!(html.contains(said), "{said}: {html}");
+    }
+    assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
+    assert!(html.contains("default-src 'none'"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_trend_carries_on_at_most_fifty_audits_and_the_report_draws_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut baseline = None;
+    for number in 0..52 {
+        let text = format!("{TITLE}{}", "<a href=/gone>G</a>".repeat(usize::from(number > 0)));
+        let earlier = baseline.take();
+        let audit =
+            of(&[("/", &text)]).options(move |options| options.baseline(earlier)).run().await.unwrap();
+        let directory = folder.path().join(number.to_string());
+        written(&audit, &directory);
+        baseline = Some(Earlier::open(&directory).unwrap());
+        let trend = audit.trend();
+        assert_eq!(trend.len(), (number + 1).min(50));
+        let errors = trend.iter().map(|past| past.errors).collect::<Vec<_>>();
+        assert_eq!(errors[0], u64::from(number >= 50), "{errors:?}");
+        assert_eq!(*errors.last().unwrap(), u64::from(number > 0));
+        let html = audit.html().unwrap();
+        assert_eq!(html.contains("Trend over"), number > 0);
+        assert_eq!(html.contains("Trend over 50 audits"), number >= 49);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_issue_is_fixed_only_where_its_page_was_looked_at() {
     let links = "<a href=/kept>K</a><a href=/mended>M</a><a href=/gone>G</a><a href=/moved>V</a>";
     let before = format!("{TITLE}{links}<a href=/hidden>H</a>");

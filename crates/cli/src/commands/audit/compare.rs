@@ -30,7 +30,7 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "WHAT")]
     fail_on: Vec<String>,
 
-    /// Directory for compare.json, issues.csv and pages.csv.
+    /// Directory for compare.html, compare.json, issues.csv and pages.csv.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "audit-compare")]
     out: PathBuf,
 }
@@ -41,7 +41,7 @@ pub(super) fn run(args: &CompareArgs) -> Outcome {
     for failure in &comparison.gate {
         say(&format!("  {}", Style::stderr().red(&format!("failed on {failure}"))));
     }
-    say(&format!("  {}", escape(&args.out.join("compare.json").to_string_lossy())));
+    say(&format!("  {}", escape(&args.out.join("compare.html").to_string_lossy())));
     Ok(if comparison.gate.is_empty() { Exit::Done } else { Exit::Quality })
 }
 
