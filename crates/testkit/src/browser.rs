@@ -36,6 +36,27 @@ pub struct Browser {
     _directory: TempDir,
 }
 
+/// The element that has the focus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Focused {
+    /// Its label, or else its text; empty if nothing in the page has the focus.
+    pub name: String,
+    /// Whether it is within the window and has an outline.
+    pub is_shown: bool,
+}
+
+/// Keys that have no character of their own, as [`Browser::press`] takes them.
+pub mod keys {
+    /// To the next thing that can be used.
+    pub const TAB: &str = "\u{E004}";
+    /// Follows a link, presses a button.
+    pub const ENTER: &str = "\u{E007}";
+    /// One line down.
+    pub const DOWN: &str = "\u{E015}";
+    /// To the last line.
+    pub const END: &str = "\u{E010}";
+}
+
 /// An error that the driver reports, with its name in the protocol.
 #[derive(Debug)]
 struct Refusal {
@@ -97,6 +118,32 @@ impl Browser {
             return document.activeElement === field;";
         let is_done = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": [css, text]}));
         assert_eq!(is_done, true, "{css}");
+    }
+
+    /// Presses keys, one after the other, on whatever has the focus. Keys without a character are those of [`keys`].
+    pub fn press(&self, keys: &str) {
+        let actions: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| ["keyDown", "keyUp"].map(|what| json!({"type": what, "value": key})))
+            .collect();
+        self.step(
+            "POST",
+            "/actions",
+            &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}),
+        );
+    }
+
+    /// What has the focus.
+    pub fn focused(&self) -> Focused {
+        const SCRIPT: &str = "let at = document.activeElement, box = at.getBoundingClientRect();
+            let isIn = box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+            return [at === document.body ? '' : at.getAttribute('aria-label') || at.textContent.trim(),
+                isIn && getComputedStyle(at).outlineStyle !== 'none'];";
+        let found = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": []}));
+        Focused {
+            name: found[0].as_str().unwrap_or_default().to_owned(),
+            is_shown: found[1].as_bool().unwrap_or(false),
+        }
     }
 
     /// Clicks the first element that matches a CSS selector, and waits for the page that this may lead to.

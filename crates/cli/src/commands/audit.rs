@@ -1,18 +1,20 @@
 //! `huntsman audit`: crawls a site, judges it, and writes and prints what is wrong.
 
 mod again;
+mod codes;
 mod compare;
+mod demo;
 mod forms;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
-use huntsman::audit::{Audit, AuditOptions, Code, Earlier, Found};
+use huntsman::audit::{Audit, AuditOptions, Earlier, Found};
 use huntsman::middleware::sinks::JsonLines;
 use huntsman::output::{AUDITED, DROPS};
 use huntsman::{Backend, HttpDownloader, StartUrls};
 
+use self::demo::Demo;
 use self::forms::Forms;
 use super::SiteArgs;
 use super::crawl::store_of;
@@ -26,7 +28,7 @@ use crate::metrics;
 use crate::output::{self, EarlierRun, OutputDir, Plan, Run};
 use crate::progress::Screen;
 use crate::reachable;
-use crate::render::{Style, escape, say};
+use crate::render::{Style, say};
 
 /// Flags of `audit`: those of a crawl, and what is judged.
 #[derive(Debug, Args)]
@@ -57,6 +59,10 @@ struct JudgedArgs {
     /// Judges pages of a file of JSON lines, without a network: `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["seeds", "urls", "list", "job"])]
     pages: Option<PathBuf>,
+
+    /// Audits a small shop that is built in and has many faults, so that there is a report to look at. Needs no network.
+    #[arg(long, conflicts_with_all = ["seeds", "urls", "list", "job", "pages"])]
+    demo: bool,
 
     /// Directory of an earlier audit: issues that it does not have are marked as new.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -110,6 +116,9 @@ enum AuditCommand {
         /// Prints JSON.
         #[arg(long)]
         json: bool,
+        /// Prints the page of the guide about all codes.
+        #[arg(long, conflicts_with_all = ["code", "json"])]
+        markdown: bool,
     },
     /// Compares two audits: which issues are new and which are fixed, and how pages changed.
     #[command(before_help = "Examples:\n  huntsman audit compare monday friday\n  \
@@ -120,13 +129,15 @@ enum AuditCommand {
 pub(crate) async fn run(args: AuditArgs) -> Outcome {
     let AuditArgs { what, mut site, judged } = args;
     match what {
-        Some(AuditCommand::Codes { code, json }) => return codes(code.as_deref(), json),
+        Some(AuditCommand::Codes { markdown: true, .. }) => return codes::markdown(),
+        Some(AuditCommand::Codes { code, json, .. }) => return codes::run(code.as_deref(), json),
         Some(AuditCommand::Compare(args)) => return compare::run(&args),
         None => {}
     }
     if site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: an audit writes several files; name a directory"));
     }
+    let demo = if judged.demo { Some(Demo::start(&mut site).await?) } else { None };
     site.settings.profile.get_or_insert_with(|| "audit".to_owned());
     let options = AuditOptions::default()
         .list_only(judged.list.is_some())
@@ -140,7 +151,10 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
         .baseline(judged.baseline.as_deref().map(Earlier::open).transpose()?);
     let mut defaults = super::crawl::defaults();
     defaults.extend(huntsman::audit::settings());
-    let config = Config::load(&site.settings, defaults, site.settings())?;
+    defaults.extend(demo.is_some().then(Demo::quiet));
+    let mut flags = site.settings();
+    flags.extend(demo.iter().flat_map(Demo::settings));
+    let config = Config::load(&site.settings, defaults, flags)?;
     options.check(&config.settings)?;
     let forms = Forms::of(&judged.forms)?;
     if let Some(dir) = &judged.job {
@@ -233,8 +247,10 @@ fn tell(
     let audit = match &ended.directory {
         Some(directory) if !ended.interrupted && ended.report.error.is_none() => {
             let found = Found::read(&directory.file(AUDITED), &directory.file(DROPS))?;
-            let audit = options.judge(found, &config.settings, ended.report.finish_reason == "finished")?;
-            forms.write(&audit, directory.path())?;
+            let is_complete = ended.report.finish_reason == "finished";
+            let mut audit = options.judge(found, &config.settings, is_complete)?;
+            audit.ended_by = (!is_complete).then(|| ended.report.finish_reason.clone());
+            forms.write(&mut audit, directory.path())?;
             Some(audit)
         }
         _ => None,
@@ -248,39 +264,8 @@ fn tell(
     };
     say(audit.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {
-        forms.tell(&audit, directory.path());
+        forms.tell(&audit, directory.path())?;
     }
     // A crawl that failed has not seen what the gate asks for.
     Ok(if exit == Exit::Done && audit.has_failed() { Exit::Quality } else { exit })
-}
-
-fn codes(name: Option<&str>, json: bool) -> Outcome {
-    let all = huntsman::audit::codes();
-    let chosen: Vec<&Code> = all.iter().filter(|code| name.is_none_or(|name| name == code.name)).collect();
-    if chosen.is_empty() {
-        let name = escape(name.unwrap_or_default()).into_owned();
-        return Err(Failure::usage(format!(
-            "there is no code \"{name}\"; `huntsman audit codes` lists them"
-        )));
-    }
-    let mut out = std::io::stdout().lock();
-    if json {
-        serde_json::to_writer_pretty(&mut out, &chosen)?;
-        writeln!(out)?;
-    } else if name.is_some() {
-        for code in chosen {
-            writeln!(out, "{} ({}, {})\n", code.name, code.family, code.severity.name())?;
-            writeln!(
-                out,
-                "When:   {}\nWhy:    {}\nFix:    {}\nSource: {}\n",
-                code.when, code.why, code.fix, code.source
-            )?;
-            writeln!(out, "Wrong:  {}\nRight:  {}", code.wrong, code.right)?;
-        }
-    } else {
-        for code in chosen {
-            writeln!(out, "{:<12} {:<26} {:<8} {}", code.family, code.name, code.severity.name(), code.when)?;
-        }
-    }
-    Ok(Exit::Done)
 }

@@ -129,7 +129,8 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     Ok(exit)
 }
 
-fn temporary_directory() -> Outcome<PathBuf> {
+/// A directory for temporary files, which stays.
+pub(super) fn temporary_directory() -> Outcome<PathBuf> {
     let made = tempfile::Builder::new().prefix("huntsman-demo-").tempdir();
     let made = made.map_err(|error| {
         Failure::crawl(format!("making a temporary directory: {error}; name one with --out"))

@@ -3,10 +3,11 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use huntsman_testkit::browser::Browser;
+use huntsman_testkit::browser::{Browser, keys};
 use huntsman_testkit::{RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use serde_json::json;
 
 use crate::common::{field, huntsman, lines, report, run};
 
@@ -81,7 +82,10 @@ fn codes_are_listed_and_explained() {
     }
     let json = run(huntsman(dir.path()).args(["audit", "codes", "title-long", "--json"]));
     let codes: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(codes[0]["severity"], "warning");
+    assert_eq!(
+        (&codes[0]["severity"], &codes[0]["headline"]),
+        (&"warning".into(), &"Titles that are too long".into())
+    );
     assert_eq!(run(huntsman(dir.path()).args(["audit", "codes", "no-such"])).code, Some(2));
     assert_eq!(run(huntsman(dir.path()).arg("audit")).code, Some(2), "without a URL");
 }
@@ -192,17 +196,33 @@ fn a_build_gets_its_forms_and_a_browser_shows_the_report() {
     let out = dir.path().join("out");
     assert!(out.join("audit.sarif").is_file() && out.join("junit.xml").is_file());
     let browser = Browser::start();
-    browser.open(&format!("file://{}", out.join("report.html").display()));
+    let report = format!("file://{}", out.join("report.html").display());
+    browser.open(&report);
     browser.wait_for("nav a[aria-current]");
     assert!(browser.text("main").contains("What to mend first"), "{}", browser.text("main"));
-    browser.click("main a[href='#issues/img-broken']");
-    browser.wait_for(".codes a[aria-current]");
-    assert!(browser.text("main").contains("/moth.png"), "{}", browser.text("main"));
+    browser.click("main a[href='#issue/img-broken']");
+    browser.wait_for("#drawn .rows");
+    assert!(browser.text("#drawn").contains("/moth.png"), "{}", browser.text("#drawn"));
+    browser.click("#drawn .rows button.link");
+    browser.wait_for(".places pre, .places p");
+    assert!(browser.text(".detail").contains("line 1"), "{}", browser.text(".detail"));
+    assert!(
+        browser.url().contains("at="),
+        "the place that is open is part of the address: {}",
+        browser.url()
+    );
     browser.click("nav a[href='#pages']");
-    browser.wait_for("input[aria-label='Filter pages']");
-    browser.paste("input[aria-label='Filter pages']", "Start");
+    browser.wait_for("input[aria-label='Filter pages'], .rows[aria-label='pages']");
+    browser.click(".rows a");
+    browser.wait_for(".facts");
     browser.click("#theme");
     browser.wait_for(":root[data-theme]");
+    for view in
+        ["structure", "responses", "security", "duplicates", "redirects", "languages", "sitemaps", "external"]
+    {
+        browser.open(&format!("{report}#{view}"));
+        browser.wait_for("main h2");
+    }
     assert_eq!(browser.console_messages(), [""; 0], "nothing is refused and no script fails");
     for wrong in [
         ["--format", "pdf"],
@@ -218,4 +238,158 @@ fn a_build_gets_its_forms_and_a_browser_shows_the_report() {
             said.stderr
         );
     }
+}
+
+/// Goes on by the tab key until the focus is on something of this name, and returns the names on the way. Each has to be seen.
+fn tab_to(browser: &Browser, name: &str) -> Vec<String> {
+    let mut seen = Vec::new();
+    for _ in 0..200 {
+        browser.press(keys::TAB);
+        let focused = browser.focused();
+        assert!(focused.is_shown, "the focus is not seen on {:?}", focused.name);
+        if focused.name.starts_with(name) {
+            return seen;
+        }
+        seen.push(focused.name);
+    }
+    panic!("no tab leads to {name}: {seen:?}");
+}
+
+#[test]
+fn a_report_is_walked_by_keyboard() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = run(huntsman(dir.path()).args(["audit", "--demo", "--out", "shop", "--format", "html"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let browser = Browser::start();
+    browser.open(&format!("file://{}#issues", dir.path().join("shop/report.html").display()));
+    browser.wait_for("nav a[aria-current]");
+    // The first stop leads past the menu, and stays in the view.
+    assert_eq!(tab_to(&browser, "Skip to the content"), [""; 0]);
+    browser.press(keys::ENTER);
+    assert!(browser.url().ends_with("#issues"), "{}", browser.url());
+    assert!(!tab_to(&browser, "Filter causes").iter().any(|name| name == "Overview"));
+    // A heading sorts, and keeps the focus.
+    tab_to(&browser, "Issues");
+    browser.press(keys::ENTER);
+    browser.wait_for("#view-issues th[aria-sort='descending']");
+    assert_eq!(browser.focused().name, "Issues");
+    // A cause opens, and its place is shown from a row.
+    tab_to(&browser, "Broken internal links");
+    browser.press(keys::ENTER);
+    browser.wait_for("#drawn .rows");
+    tab_to(&browser, "issues");
+    browser.press(keys::DOWN);
+    let first = browser.focused();
+    assert!(first.is_shown && first.name.starts_with('/'), "{first:?}");
+    tab_to(&browser, "1 place");
+    browser.press(keys::ENTER);
+    browser.wait_for(".detail .places");
+    tab_to(&browser, "Close");
+    browser.press(keys::ENTER);
+    assert_eq!(browser.focused().name, "issues", "the focus is back on the table");
+    // A long table is one stop; the arrows and the end key move in it.
+    browser.open(&format!("file://{}#pages?sort=url", dir.path().join("shop/report.html").display()));
+    browser.wait_for(".rows[aria-label='pages']");
+    tab_to(&browser, "pages");
+    browser.press(keys::DOWN);
+    let first = browser.focused();
+    browser.press(&keys::DOWN.repeat(3));
+    let fourth = browser.focused();
+    browser.press(keys::END);
+    let last = browser.focused();
+    assert!(
+        [&first, &fourth, &last].iter().all(|row| row.is_shown && row.name.starts_with('/')),
+        "{first:?} {fourth:?} {last:?}"
+    );
+    assert!(first.name < fourth.name && fourth.name < last.name, "{first:?} {fourth:?} {last:?}");
+    browser.press(keys::TAB);
+    assert!(
+        !browser.focused().name.starts_with('/'),
+        "the next stop is behind the table: {:?}",
+        browser.focused()
+    );
+    // A slash leads to the filter, whose text is in the address.
+    browser.press("/");
+    assert_eq!(browser.focused().name, "Filter pages");
+    browser.press("sails");
+    browser.wait_for(".controls [role=status]");
+    let began = Instant::now();
+    while !browser.url().contains("q=sails") {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", browser.url());
+    }
+    // The form changes, and the choice stays.
+    browser.open(&format!("file://{}", dir.path().join("shop/report.html").display()));
+    tab_to(&browser, "Dark");
+    browser.press(keys::ENTER);
+    browser.wait_for(":root[data-theme='dark']");
+    assert_eq!(browser.console_messages(), [""; 0]);
+}
+
+#[test]
+fn a_large_report_reads_its_tables_from_files_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages: String = (0..5_200)
+        .map(|number| {
+            let html =
+                format!("<title>Page {number}</title><a href='/{}'>Next</a><img src=/x.png>", number + 1);
+            let url = format!("https://a.example/{number}");
+            json!({"url": url, "headers": {"content-type": "text/html"}, "html": html}).to_string() + "\n"
+        })
+        .collect();
+    std::fs::write(dir.path().join("pages.jsonl"), pages).unwrap();
+    let judged = |list: &str| {
+        let said = run(huntsman(dir.path())
+            .args(["audit", "--pages", list, "--out", "out", "--fresh", "--format", "html"]));
+        assert_eq!(said.code, Some(0), "{said:?}");
+    };
+    judged("pages.jsonl");
+    let out = dir.path().join("out");
+    assert!(out.join("report.html").metadata().unwrap().len() < 2_000_000);
+    let files: Vec<_> = std::fs::read_dir(out.join("report")).unwrap().map(|file| file.unwrap()).collect();
+    assert!(files.len() > 5 && files.iter().all(|file| file.metadata().unwrap().len() <= 1_000_000));
+    let browser = Browser::start();
+    let report = format!("file://{}", out.join("report.html").display());
+    browser.open(&format!("{report}#pages?sort=-url"));
+    browser.wait_for(".rows a");
+    assert!(browser.text(".rows td").contains("/999"), "{}", browser.text(".rows td"));
+    let drawn = browser.count(".rows tbody tr");
+    assert!((10..100).contains(&drawn), "{drawn} rows are drawn");
+    browser.open(&format!("{report}#page/https://a.example/4321"));
+    browser.wait_for(".facts");
+    assert!(browser.text("main").contains("Page 4321"), "{}", browser.text("main"));
+    assert!(browser.text("main").contains("/4322"), "a link from it");
+    browser.open(&format!("{report}#issue/img-alt-missing"));
+    browser.wait_for("#drawn .rows button.link");
+    assert_eq!(browser.console_messages(), [""; 0]);
+    // The files of a large report do not stay beside a small one.
+    std::fs::write(dir.path().join("few.jsonl"), "{\"url\": \"https://a.example/\", \"html\": \"<p>One\"}\n")
+        .unwrap();
+    judged("few.jsonl");
+    assert!(!out.join("report").exists());
+}
+
+#[test]
+fn the_demo_audits_a_shop_and_says_where_its_report_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = run(huntsman(dir.path()).args(["audit", "--demo", "--out", "shop", "--format", "html,graph"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stderr.contains("report.html") && said.stderr.contains("Broken images"), "{}", said.stderr);
+    assert!(said.stderr.lines().count() <= 25, "{}", said.stderr);
+    let out = dir.path().join("shop");
+    let codes = field(&lines(out.join("issues.jsonl")), "code");
+    for code in [
+        "broken-internal-link",
+        "dns-failure",
+        "exact-duplicate",
+        "hreflang-no-return",
+        "img-alt-missing",
+        "img-broken",
+        "noindex",
+        "redirect-chain",
+        "server-error",
+        "title-duplicate",
+    ] {
+        assert!(codes.iter().any(|found| found == code), "{code}");
+    }
+    assert!(out.join("graph.graphml").is_file() && out.join("report.html").is_file());
 }

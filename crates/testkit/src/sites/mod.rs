@@ -1,11 +1,12 @@
 //! Generated sites: their pages are the same on every run, and are generated on request.
 //!
-//! [`Harbour`] and [`Uniform`] are functions from an address to a page, which any server can send; the command
+//! [`Harbour`], [`Chandlery`] and [`Uniform`] are functions from an address to a page, which any server can send; the command
 //! `huntsman` does. The others are sites for this crate's server.
 
 #[cfg(feature = "kit")]
 mod audit;
 mod boats;
+mod chandlery;
 #[cfg(feature = "kit")]
 mod forum;
 mod harbour;
@@ -21,6 +22,7 @@ mod words;
 
 #[cfg(feature = "kit")]
 pub use audit::{AUDITED, Audited, audited};
+pub use chandlery::Chandlery;
 #[cfg(feature = "kit")]
 pub use forum::{Forum, forum};
 pub use harbour::Harbour;

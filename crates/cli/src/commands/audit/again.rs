@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use huntsman::audit::{Audit, AuditOptions, Found};
+use huntsman::audit::{Audit, AuditOptions, Earlier, Found};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -18,13 +18,16 @@ use crate::render::{Style, say};
 pub(super) fn job(dir: &Path, options: &AuditOptions, config: &Config, forms: &Forms) -> Outcome {
     let (found, is_complete) = Found::again(dir)?;
     let _hold = Hold::of(dir).map_err(inspecting)?;
-    let audit = options.judge(found, &config.settings, is_complete)?;
-    forms.write(&audit, dir)?;
+    let mut audit = options.judge(found, &config.settings, is_complete)?;
+    if !options.has_baseline() {
+        audit.carry_on(&Earlier::open(dir)?, true);
+    }
+    forms.write(&mut audit, dir)?;
     let path = dir.join(REPORT);
     let mut report: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
     report["audit"] = audit.totals();
     huntsman::files::write(&path, serde_json::to_vec_pretty(&report)?)?;
-    Ok(told(&audit, dir, forms))
+    told(&audit, dir, forms)
 }
 
 /// Judges the pages of a file, and writes an audit of them.
@@ -52,17 +55,17 @@ pub(super) fn pages(
     found.write(&directory.file(AUDITED))?;
     directory.write(DROPS, b"")?;
     // Pages that are not in the file may be there.
-    let audit = options.judge(found, &config.settings, false)?;
-    forms.write(&audit, directory.path())?;
+    let mut audit = options.judge(found, &config.settings, false)?;
+    forms.write(&mut audit, directory.path())?;
     let totals = audit.totals();
     let report = json!({"seed_url": seed, "finish_reason": "finished", "audit": totals});
     let number = totals["pages"]["html"].as_u64().unwrap_or(0);
     directory.finish(State::Finished, "finished", number, &serde_json::to_vec_pretty(&report)?)?;
-    Ok(told(&audit, directory.path(), forms))
+    told(&audit, directory.path(), forms)
 }
 
-fn told(audit: &Audit, dir: &Path, forms: &Forms) -> Exit {
+fn told(audit: &Audit, dir: &Path, forms: &Forms) -> Outcome {
     say(audit.summary(Style::stderr()).trim_end());
-    forms.tell(audit, dir);
-    if audit.has_failed() { Exit::Quality } else { Exit::Done }
+    forms.tell(audit, dir)?;
+    Ok(if audit.has_failed() { Exit::Quality } else { Exit::Done })
 }

@@ -65,18 +65,19 @@ impl Forms {
     }
 
     /// Writes an audit into its directory.
-    pub(super) fn write(&self, audit: &Audit, directory: &Path) -> Outcome<()> {
+    pub(super) fn write(&self, audit: &mut Audit, directory: &Path) -> Outcome<()> {
         Ok(audit.export(directory, &self.exports, &self.sources)?)
     }
 
     /// Says where the result is.
-    pub(super) fn tell(&self, audit: &Audit, directory: &Path) {
+    pub(super) fn tell(&self, audit: &Audit, directory: &Path) -> Outcome<()> {
         if self.has_annotations {
             // The log of a build is read line by line.
-            print!("{}", audit.annotations());
+            print!("{}", audit.annotations(&self.sources)?);
         }
         let file = if self.exports.contains(&Export::Html) { "report.html" } else { output::ISSUES };
         say(&format!("  {}", escape(&directory.join(file).to_string_lossy())));
+        Ok(())
     }
 }
 
