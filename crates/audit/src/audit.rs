@@ -23,6 +23,7 @@ use crate::facts;
 use crate::gate::{FailOn, GateFailure};
 use crate::history::Past;
 use crate::issue::{Issue, judge};
+use crate::look::Look;
 use crate::record::Record;
 use crate::rule::{Rule, RuleSet};
 use crate::site::{Refused, Site};
@@ -179,6 +180,7 @@ impl AuditOptions {
             wanted: Wanted::parse(&self.only, &self.ignored, &self.rules)?,
             fail_on,
             budget,
+            look: Look::of(&limits)?,
             limits,
         })
     }
@@ -204,7 +206,7 @@ impl AuditOptions {
     /// # Errors
     /// A name in the options or settings is unknown.
     pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
-        let Judgement { limits, mut choices, wanted, fail_on, budget } = self.judgement(settings)?;
+        let Judgement { limits, mut choices, wanted, fail_on, budget, look } = self.judgement(settings)?;
         let not_judged = self.lacking(&found, is_complete);
         let site = Site::new(found.records, found.refused, limits, is_complete);
         let mut all = judge(&site, &self.rules, &mut choices, &wanted);
@@ -240,6 +242,7 @@ impl AuditOptions {
             earlier: self.baseline.as_ref().map_or_else(Vec::new, |earlier| earlier.trend().to_vec()),
             baseline: self.baseline.clone(),
             comparison: None,
+            look,
         };
         let mut causes = Causes::default();
         audit.issues.iter().for_each(|issue| causes.add(issue, self.rules.code(&issue.code)));
@@ -283,6 +286,7 @@ struct Judgement {
     wanted: Wanted,
     fail_on: Vec<FailOn>,
     budget: Vec<Budget>,
+    look: Look,
 }
 
 /// What a crawl found: its records, and the URLs that it did not request.
@@ -378,6 +382,7 @@ pub struct Audit {
     /// The numbers of earlier audits, the oldest first.
     pub(crate) earlier: Vec<Past>,
     pub(crate) baseline: Option<Earlier>,
+    pub(crate) look: Look,
 }
 
 impl Audit {

@@ -26,6 +26,8 @@ pub use sarif::SourceMap;
 pub enum Export {
     /// `report.html`, for people.
     Html,
+    /// `overview.html`: the first view of the report alone, to be sent to others.
+    Overview,
     /// Tables in the folder `csv`.
     Csv,
     /// `issues.jsonl` and `pages.jsonl`.
@@ -44,8 +46,9 @@ pub enum Export {
 
 impl Export {
     /// All forms.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Html,
+        Self::Overview,
         Self::Csv,
         Self::Jsonl,
         Self::Sarif,
@@ -61,6 +64,7 @@ impl Export {
     pub fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
+            Self::Overview => "overview",
             Self::Csv => "csv",
             Self::Jsonl => "jsonl",
             Self::Sarif => "sarif",
@@ -84,6 +88,7 @@ impl Audit {
         for form in forms {
             match form {
                 Export::Html => self.write_report(directory)?,
+                Export::Overview => written_text(&directory.join("overview.html"), &self.overview_html()?)?,
                 Export::Csv => self.write_tables(directory)?,
                 Export::Jsonl => {}
                 Export::Sarif => written_text(&directory.join("audit.sarif"), &self.sarif(sources)?)?,

@@ -37,6 +37,7 @@ mod issue;
 mod junit;
 mod links;
 mod lists;
+mod look;
 mod markdown;
 mod measure;
 mod page;

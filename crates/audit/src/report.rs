@@ -31,6 +31,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use self::blocks::Blocks;
 use self::collect::collect;
+use self::counts::Counts;
 use crate::audit::Audit;
 use crate::tables::written_text;
 
@@ -50,6 +51,14 @@ impl Audit {
         let mut blocks = Blocks::Within(Vec::new());
         let collected = collect(self, &mut blocks)?;
         Ok(frame::page(self, collected, &blocks).into_string())
+    }
+
+    /// The overview of the report as a page of its own, which can be sent alone: its links to other views are left out.
+    ///
+    /// # Errors
+    /// The audit cannot be read.
+    pub fn overview_html(&self) -> Result<String> {
+        Ok(frame::overview(self, &Counts::of(self)?).into_string())
     }
 
     /// Writes `report.html`, and of a large site the folder `report`.

@@ -53,6 +53,10 @@ settings! {
         /// Numbers that must keep within limits (`[audit.budget]`): pages, status_4xx, status_5xx, errors, warnings, ttfb_p95_ms, page_kb_p95,
         /// depth_max, score and score_drop, with a number or a text such as "<= 10".
         audit_budget: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+        /// Title of the report in place of "Audit of" and the host.
+        audit_title: Option<String> = None;
+        /// File of an image that stands above the title of the report: PNG, JPEG, GIF or SVG, at most 200 kB.
+        audit_logo: Option<String> = None;
     }
 }
 

@@ -85,11 +85,12 @@ pub const TABLES: &str = "csv";
 /// The directory of the data of the report of a large audit.
 pub const REPORT_DATA: &str = "report";
 /// Files of an audit for other programs.
-pub const AUDIT_EXPORTS: [&str; 9] = [
+pub const AUDIT_EXPORTS: [&str; 10] = [
     "audit.sarif",
     "graph.dot",
     "graph.graphml",
     "junit.xml",
+    "overview.html",
     "redirects.csv",
     "redirects.htaccess",
     "redirects.nginx.conf",

@@ -76,8 +76,7 @@ pub(super) fn page(
         (pages(comparison, &listed.pages))
     };
     let (before, after) = (before.display().to_string(), after.display().to_string());
-    let heading =
-        html! { "Audits compared: " strong { (Web(&before)) } " and then " strong { (Web(&after)) } };
+    let heading = html! { h1.site { "Audits compared: " strong { (Web(&before)) } " and then " strong { (Web(&after)) } } };
     plain_page("Audits compared", &heading, &content).into_string()
 }
 

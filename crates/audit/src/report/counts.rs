@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use huntsman_crawler::Result;
+
+use crate::audit::Audit;
 use crate::record::{Kind, Record};
 use crate::tables::PageLine;
 
@@ -24,6 +27,21 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// The numbers of an audit, all of whose pages are shown.
+    pub(super) fn of(audit: &Audit) -> Result<Self> {
+        let mut counts = Self { refused: audit.refusals(), ..Self::default() };
+        audit.each_page(&mut |page| {
+            counts.add_page(page);
+            Ok(())
+        })?;
+        audit.each_answer(&mut |record, _| {
+            counts.add(record);
+            Ok(())
+        })?;
+        counts.shown = counts.pages;
+        Ok(counts)
+    }
+
     pub(super) fn add_page(&mut self, page: &PageLine<'_>) {
         self.pages += 1;
         self.html += usize::from(page.is_html());

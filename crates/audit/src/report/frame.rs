@@ -9,6 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::blocks::{Blocks, safe};
 use super::collect::Collected;
+use super::counts::Counts;
+use super::overview::Links;
 use super::{issues, overview};
 use crate::audit::Audit;
 
@@ -29,7 +31,7 @@ const SCRIPT: &str = concat!(
 type Entry = (&'static str, &'static str, Option<usize>);
 
 pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> Markup {
-    let name = audit.name();
+    let title = title(audit);
     let index = safe(&collected.index.to_string());
     let rows = |table: &str| collected.index[table]["rows"].as_u64().map(|rows| rows as usize);
     let languages = collected.index["languages"]["rows"]["rows"].as_u64().map(|rows| rows as usize);
@@ -71,14 +73,14 @@ pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> 
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
-                title { "Audit of " (Web(&name)) }
-                meta name="description" content={ "What is wrong with " (Web(&name)) ", where, and how to mend it." };
+                title { (Web(&title)) }
+                meta name="description" content={ "What is wrong with " (Web(&audit.name())) ", where, and how to mend it." };
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 a.skip href="#view" { "Skip to the content" }
                 header.side {
-                    h1.site { "Audit of " strong { (Web(&name)) } }
+                    (heading(audit))
                     nav aria-label="Views" {
                         @for (group, entries) in menu {
                             @if !group.is_empty() { p { (group) } }
@@ -97,7 +99,7 @@ pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> 
                     }
                 }
                 main #view tabindex="-1" {
-                    (view("overview", "Overview", &overview::view(audit, &collected.counts)))
+                    (view("overview", "Overview", &overview::view(audit, &collected.counts, Links::ToViews)))
                     (view("issues", "Issues", &issues::view(audit)))
                     (view("structure", "Structure", &collected.structure.view(&mut collected.graph)))
                     (view("responses", "Responses", &collected.responses.view()))
@@ -121,10 +123,32 @@ pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> 
     }
 }
 
+/// The overview as a page of its own, without scripts.
+pub(super) fn overview(audit: &Audit, counts: &Counts) -> Markup {
+    plain_page(&title(audit), &heading(audit), &overview::view(audit, counts, Links::None))
+}
+
+fn title(audit: &Audit) -> String {
+    audit.look.title.clone().unwrap_or_else(|| format!("Audit of {}", audit.name()))
+}
+
+/// The logo and the title.
+fn heading(audit: &Audit) -> Markup {
+    html! {
+        @if let Some(logo) = &audit.look.logo { img.logo src=(logo) alt=""; }
+        h1.site {
+            @match &audit.look.title {
+                Some(title) => strong { (Web(title)) },
+                None => { "Audit of " strong { (Web(&audit.name())) } },
+            }
+        }
+    }
+}
+
 /// A page without scripts and without a menu.
 pub(crate) fn plain_page(title: &str, heading: &Markup, content: &Markup) -> Markup {
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
         hash(STYLE)
     );
     html! {
@@ -141,7 +165,7 @@ pub(crate) fn plain_page(title: &str, heading: &Markup, content: &Markup) -> Mar
             }
             body.plain {
                 main {
-                    h1.site { (heading) }
+                    (heading)
                     section.view { (content) }
                     footer { "Made by Huntsman " (env!("CARGO_PKG_VERSION")) "." }
                 }
@@ -168,7 +192,7 @@ fn view(key: &str, title: &str, content: &Markup) -> Markup {
 /// was opened from a disk; trusted types admit no other URLs of scripts than theirs, and no text as markup.
 fn policy() -> String {
     format!(
-        "default-src 'none'; script-src 'sha256-{}' 'strict-dynamic'; style-src 'sha256-{}'; require-trusted-types-for 'script'; \
+        "default-src 'none'; script-src 'sha256-{}' 'strict-dynamic'; style-src 'sha256-{}'; img-src data:; require-trusted-types-for 'script'; \
          trusted-types huntsman; base-uri 'none'; form-action 'none'",
         hash(SCRIPT),
         hash(STYLE)

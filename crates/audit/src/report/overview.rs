@@ -16,36 +16,57 @@ const CAUSES: usize = 10;
 /// Codes that were not judged that are named.
 const NOT_JUDGED: usize = 60;
 
-pub(super) fn view(audit: &Audit, counts: &Counts) -> Markup {
+/// Whether the overview stands beside the other views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// It links to them.
+    ToViews,
+    /// It stands alone.
+    None,
+}
+
+impl Links {
+    /// A link to a view, or its text alone.
+    fn to(self, view: &str, class: &str, content: &Markup) -> Markup {
+        html! {
+            @match self {
+                Self::ToViews => a class=[(!class.is_empty()).then_some(class)] href={ "#" (Web(view)) } { (content) },
+                Self::None => span class=[(!class.is_empty()).then_some(class)] { (content) },
+            }
+        }
+    }
+}
+
+pub(super) fn view(audit: &Audit, counts: &Counts, links: Links) -> Markup {
     let score = audit.score();
     html! {
-        (summary(audit, &score))
+        (summary(audit, &score, links))
         (banners(audit, counts))
         div.tiles {
             @if let Some(overall) = score.overall {
                 div.tile.score { (ring(overall)) }
             }
-            (tile(counts.html, "page", Some("#pages"), "", Some(format!("{} may be indexed", count(audit.count(PageClass::Indexable) as u64)))))
-            @for (severity, plural) in [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Notice, "notice")] {
+            (tile(counts.html, &links.to("pages", "", &noun(counts.html, "page")), "", Some(format!("{} may be indexed", count(audit.count(PageClass::Indexable) as u64)))))
+            @for (severity, name) in [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Notice, "notice")] {
                 @let of: Vec<&Cause> = audit.causes.iter().filter(|cause| cause.severity == severity).collect();
                 @let number: usize = of.iter().map(|cause| cause.issues).sum();
                 @let kinds = (!of.is_empty()).then(|| counted(of.len() as u64, "cause"));
-                (tile(number, plural, Some(&format!("#issues?severity={}", severity.name())), severity.name(), kinds))
+                (tile(number, &links.to(&format!("issues?severity={}", severity.name()), "", &noun(number, name)), severity.name(), kinds))
             }
             (changes(audit))
         }
         section aria-labelledby="first" {
             h3 #first { "What to mend first" }
-            (causes(&audit.causes))
+            (causes(&audit.causes, links))
         }
-        (families(audit, &score))
+        (families(audit, &score, links))
         (trend(audit))
-        (coverage(audit, counts))
+        (coverage(audit, counts, links))
     }
 }
 
 /// What the audit found, in a sentence or two.
-fn summary(audit: &Audit, score: &Score) -> Markup {
+fn summary(audit: &Audit, score: &Score, links: Links) -> Markup {
     let issues: usize = audit.causes.iter().map(|cause| cause.issues).sum();
     let pages = counted(audit.count(PageClass::Html) as u64, "page");
     html! {
@@ -55,7 +76,7 @@ fn summary(audit: &Audit, score: &Score) -> Markup {
                     "The audit looked at " (pages) " and found " (counted(issues as u64, "issue")) " with "
                     (counted(audit.causes.len() as u64, "cause")) ". "
                     @if worst.points > 0.0 {
-                        "What costs the most: " a href={ "#issue/" (Web(&worst.code)) } { (Web(&worst.title)) } "."
+                        "What costs the most: " (links.to(&format!("issue/{}", worst.code), "", &html! { (Web(&worst.title)) })) "."
                     }
                 },
                 _ => { "The audit looked at " (pages) " and found nothing that is wrong." }
@@ -76,7 +97,7 @@ fn banners(audit: &Audit, counts: &Counts) -> Markup {
         }
         @if !audit.site.is_complete() {
             div.banner.warning role="note" {
-                strong { "The crawl ended early" @if let Some(reason) = &audit.ended_by { " (" (Web(reason)) ")" } "." }
+                strong { "Not all of the site was looked at" @if let Some(reason) = &audit.ended_by { " (" (Web(reason)) ")" } "." }
                 " Pages that it did not reach are not in this report, and what could only be missing was not judged."
             }
         }
@@ -90,16 +111,16 @@ fn banners(audit: &Audit, counts: &Counts) -> Markup {
     }
 }
 
-fn tile(number: usize, noun: &str, link: Option<&str>, class: &str, more: Option<String>) -> Markup {
+/// The name of so many things.
+fn noun(number: usize, name: &str) -> Markup {
+    html! { (name) @if number != 1 { "s" } }
+}
+
+fn tile(number: usize, name: &Markup, class: &str, more: Option<String>) -> Markup {
     html! {
         div.tile {
             b class=(if number > 0 { class } else { "" }) { (count(number as u64)) }
-            span {
-                @match link {
-                    Some(link) => a href=(link) { (noun) @if number != 1 { "s" } },
-                    None => { (noun) @if number != 1 { "s" } },
-                }
-            }
+            span { (name) }
             @if let Some(more) = more { small { (more) } }
         }
     }
@@ -122,7 +143,7 @@ fn changes(audit: &Audit) -> Markup {
     }
 }
 
-fn causes(causes: &[Cause]) -> Markup {
+fn causes(causes: &[Cause], links: Links) -> Markup {
     let most = causes.first().map_or(1.0, |cause| cause.points).max(0.01);
     html! {
         @if causes.is_empty() { p { "Nothing." } }
@@ -131,7 +152,7 @@ fn causes(causes: &[Cause]) -> Markup {
                 li {
                     span class={ "mark " (cause.severity.name()) } title=(cause.severity.name()) { (cause.severity.name()) }
                     div {
-                        a.title href={ "#issue/" (Web(&cause.code)) } { (Web(&cause.title)) }
+                        (links.to(&format!("issue/{}", cause.code), "title", &html! { (Web(&cause.title)) }))
                         p { (numbers(cause)) }
                     }
                     div.cost title="Points that it takes from the score of its family" {
@@ -141,7 +162,7 @@ fn causes(causes: &[Cause]) -> Markup {
             }
         }
         @if causes.len() > CAUSES {
-            p { a href="#issues" { "All " (causes.len()) " causes" } }
+            p { (links.to("issues", "", &html! { "All " (causes.len()) " causes" })) @if links == Links::None { " are in the report." } }
         }
     }
 }
@@ -158,7 +179,7 @@ pub(super) fn numbers(cause: &Cause) -> Markup {
     }
 }
 
-fn families(audit: &Audit, score: &Score) -> Markup {
+fn families(audit: &Audit, score: &Score, links: Links) -> Markup {
     html! {
         @if !score.families.is_empty() {
             section aria-labelledby="families" {
@@ -169,15 +190,14 @@ fn families(audit: &Audit, score: &Score) -> Markup {
                     tbody {
                         @for (name, family) in &score.families {
                             tr {
-                                th scope="row" { a href={ "#issues?family=" (name) } { (name) } }
+                                th scope="row" { (links.to(&format!("issues?family={name}"), "", &html! { (name) })) }
                                 td.n { strong { (format!("{:.1}", family.score)) } }
                                 td { (bar(&[(grade(family.score), family.score / 10.0)])) }
                                 td {
                                     @for deduction in &family.deductions {
                                         @let title = audit.causes.iter().find(|cause| cause.code == deduction.code).map(|cause| cause.title.as_str());
-                                        a.deduction href={ "#issue/" (deduction.code) } {
-                                            (Web(title.unwrap_or(deduction.code))) " " span { "\u{2212}" (format!("{:.2}", deduction.points)) }
-                                        }
+                                        @let shown = html! { (Web(title.unwrap_or(deduction.code))) " " span { "\u{2212}" (format!("{:.2}", deduction.points)) } };
+                                        (links.to(&format!("issue/{}", deduction.code), "deduction", &shown))
                                     }
                                     @if family.deductions.is_empty() { span.soft { "nothing" } }
                                 }
@@ -236,7 +256,7 @@ fn trend(audit: &Audit) -> Markup {
     }
 }
 
-fn coverage(audit: &Audit, counts: &Counts) -> Markup {
+fn coverage(audit: &Audit, counts: &Counts, links: Links) -> Markup {
     let looked_at = [
         ("pages of the site that answered", counts.pages),
         ("of these, HTML pages that were judged", counts.html),
@@ -271,7 +291,7 @@ fn coverage(audit: &Audit, counts: &Counts) -> Markup {
                     " Not judged, because what they need was not looked at: "
                     (Web(&audit.not_judged.iter().take(NOT_JUDGED).cloned().collect::<Vec<_>>().join(", "))) "."
                 }
-                @if audit.number_of_ignored() > 0 { " " a href="#ignored" { "Settings accept " (counted(audit.number_of_ignored() as u64, "issue")) } "." }
+                @if audit.number_of_ignored() > 0 { " " (links.to("ignored", "", &html! { "Settings accept " (counted(audit.number_of_ignored() as u64, "issue")) })) "." }
             }
         }
     }

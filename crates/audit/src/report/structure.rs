@@ -137,7 +137,7 @@ impl Structure {
                             td.n data-v=(folder.indexable) { (count(folder.indexable as u64)) }
                             td.n data-v=(folder.issues[0]) { (count(folder.issues[0] as u64)) }
                             td.n data-v=(folder.issues[1]) { (count(folder.issues[1] as u64)) }
-                            td.n { (format!("{:.1}", folder.rank)) }
+                            td.n data-v=(folder.rank) { (count(folder.rank.round() as u64)) }
                         }
                     }
                 }

@@ -172,6 +172,33 @@ async fn the_report_passes_the_rules_of_access_and_needs_no_script_for_its_first
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_report_has_the_title_and_logo_of_its_owner_and_its_overview_stands_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let logo = dir.path().join("logo.svg");
+    fs::write(&logo, "<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap();
+    let mut audit = shop()
+        .set("audit_title", "Shop <b>check</b>")
+        .set("audit_logo", logo.to_str().unwrap())
+        .run()
+        .await
+        .unwrap();
+    audit.export(dir.path(), &[Export::Html, Export::Overview], &SourceMap::default()).unwrap();
+    for name in ["report.html", "overview.html"] {
+        let html = fs::read_to_string(dir.path().join(name)).unwrap();
+        assert!(html.contains("<title>Shop &lt;b&gt;check&lt;/b&gt;</title>"), "{name}");
+        assert!(
+            html.contains("<img class=\"logo\" src=\"data:image/svg+xml;base64,")
+                && html.contains("img-src data:")
+        );
+        assert!(html.contains("What to mend first") && html.contains("Broken internal links"), "{name}");
+    }
+    let alone = fs::read_to_string(dir.path().join("overview.html")).unwrap();
+    assert!(!alone.contains("href=") && !alone.contains("<script"), "{alone}");
+    let missing = shop().set("audit_logo", "no-such.png").run().await.unwrap_err().to_string();
+    assert!(missing.contains("audit_logo") && missing.contains("no-such.png"), "{missing}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn sitemap_graph_and_redirects_are_written_for_their_readers() {
     let dir = tempfile::tempdir().unwrap();
     let mut audit = audited().await;

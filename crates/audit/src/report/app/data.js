@@ -57,6 +57,17 @@ const rowsOf = async (name, located) => {
   return parts.length === 1 ? parts[0] : [].concat(...parts);
 };
 
+// Blocks of which a single row was wanted; only the last ones stay in memory, unless they are in the page.
+const SINGLE = 12;
+const singles = [];
+const keepFew = key => {
+  const at = singles.indexOf(key);
+  if (at >= 0) singles.splice(at, 1);
+  else if (blocks.has(key)) return;
+  singles.unshift(key);
+  if (index.beside) for (const old of singles.splice(SINGLE)) blocks.delete(old);
+};
+
 // One row of a table.
 const rowOf = async (name, located, number) => {
   let low = 0, high = located.starts.length - 1;
@@ -64,11 +75,13 @@ const rowOf = async (name, located, number) => {
     const middle = (low + high + 1) >> 1;
     if (located.starts[middle] <= number) low = middle; else high = middle - 1;
   }
-  return number < located.rows ? (await block(name, low))[number - located.starts[low]] : undefined;
+  if (number >= located.rows) return undefined;
+  keepFew(`${name}-${low}`);
+  return (await block(name, low))[number - located.starts[low]];
 };
 
 // The issues of the codes that were looked at last stay in memory.
-const RECENT = 3;
+const RECENT = 2;
 const recent = [];
 const issuesOf = async code => {
   const at = recent.indexOf(code);
@@ -76,7 +89,7 @@ const issuesOf = async code => {
   recent.unshift(code);
   if (index.beside) {
     for (const old of recent.splice(RECENT)) {
-      for (const key of blocks.keys()) if (key.startsWith(`issues-${old}-`) || key.startsWith(`places-${old}-`)) blocks.delete(key);
+      for (const key of blocks.keys()) if (key.startsWith(`issues-${old}-`)) blocks.delete(key);
     }
   }
   return rowsOf(`issues-${code}`, index.codes[code].rows);
@@ -86,12 +99,15 @@ const issuesOf = async code => {
 let urls = null;
 let reading = null;
 const readUrls = () => reading ??= Promise.all(index.urls.starts.map((_, number) => block("urls", number))).then(parts => {
-  const all = [];
-  for (const part of parts) {
+  const texts = parts.map(part => {
+    const all = [];
     let last = "";
     for (const [common, rest] of part) all.push(last = last.slice(0, common) + rest);
-  }
-  urls = all;
+    return all.join("\n");
+  });
+  // A list that was split out of one text takes a third of the memory of texts that were put together one by one. No URL has a line break.
+  urls = texts.length ? texts.join("\n").split("\n") : [];
+  if (index.beside) index.urls.starts.forEach((_, number) => blocks.delete(`urls-${number}`));
 });
 const urlOf = number => number === null || number === undefined ? null : urls[number];
 const isPage = number => number !== null && number !== undefined && number < index.pages.rows;

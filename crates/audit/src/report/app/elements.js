@@ -57,3 +57,5 @@ const facts = pairs => make("dl", { class: "facts" }, pairs
   .map(([name, value]) => [make("dt", {}, name), make("dd", {}, value instanceof Node ? value : Array.isArray(value) ? value : String(value))]));
 const moreIn = (file, there, all, noun) => there < all ? make("p", { class: "soft" }, `${count(there)} of ${counted(all, noun)} are here; ${file} has all of them.`) : null;
 const panel = (title, ...content) => make("div", { class: "panel" }, make("h3", {}, title), ...content);
+// A panel of facts; none if nothing is known.
+const factPanel = (title, pairs) => { const list = facts(pairs); return list.children.length ? panel(title, list) : null; };

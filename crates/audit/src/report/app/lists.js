@@ -28,7 +28,7 @@ const duplicatesView = async view => {
   const rows = [];
   for (const name of Object.keys(DUPLICATES)) {
     const code = codeNumbers.get(name);
-    if (code !== undefined) for (const issue of await rowsOf(`issues-${code}`, index.codes[code].rows)) rows.push([name, issue]);
+    if (code !== undefined) for (const issue of await issuesOf(code)) rows.push([name, issue]);
   }
   const sizes = new Map();
   const key = ([name, issue]) => `${name}\n${issue[ISSUE.group] ?? issue[ISSUE.target]}`;

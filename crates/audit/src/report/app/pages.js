@@ -67,11 +67,17 @@ const ownIssues = async (pairs, number) => {
   for (const [code, row] of pairs) {
     const about = index.codes[code], issue = await rowOf(`issues-${code}`, about.rows, row);
     if (!issue) continue;
-    const places = (await rowOf(`places-${code}`, about.at, row) || []).filter(place => place[PLACE.page] === null || place[PLACE.page] === number);
-    lines.push({ severity: about.severity, node: make("details", { class: "issue" },
+    // Places are read when somebody wants to see them: there may be a file for each of these issues.
+    const showPlaces = async event => {
+      const found = event.currentTarget;
+      if (!found.open || found.dataset.read) return;
+      found.dataset.read = "yes";
+      const places = (await rowOf(`places-${code}`, about.at, row) || []).filter(place => place[PLACE.page] === null || place[PLACE.page] === number);
+      found.append(...places.slice(0, 10).map(place => make("div", {}, place[PLACE.line] ? make("p", { class: "soft" }, `Line ${place[PLACE.line]}, column ${place[PLACE.column]}${place[PLACE.region] ? `, in the ${place[PLACE.region]}` : ""}${place[PLACE.link] ? `, link “${place[PLACE.link]}”` : ""}`) : null, place[PLACE.excerpt] ? excerptOf(place[PLACE.excerpt]) : null)));
+    };
+    lines.push({ severity: about.severity, node: make("details", { class: "issue", ontoggle: showPlaces },
       make("summary", {}, mark(about.severity), " ", make("strong", {}, about.title), " ", make("span", { class: "soft" }, [issue[ISSUE.url] !== number ? short(urlOf(issue[ISSUE.url]) || "") : "", issue[ISSUE.target] !== null ? short(urlOf(issue[ISSUE.target]) || "") : "", evidence(issue)].filter(Boolean).join(" · "))),
-      make("p", {}, about.fix, " ", make("a", { href: linkTo("issue", about.code, { at: issue[ISSUE.id] }) }, "All issues of this kind")),
-      places.slice(0, 10).map(place => make("div", {}, place[PLACE.line] ? make("p", { class: "soft" }, `Line ${place[PLACE.line]}, column ${place[PLACE.column]}${place[PLACE.region] ? `, in the ${place[PLACE.region]}` : ""}${place[PLACE.link] ? `, link “${place[PLACE.link]}”` : ""}`) : null, place[PLACE.excerpt] ? excerptOf(place[PLACE.excerpt]) : null))) });
+      make("p", {}, about.fix, " ", make("a", { href: linkTo("issue", about.code, { at: issue[ISSUE.id] }) }, "All issues of this kind"))) });
   }
   const order = ["error", "warning", "notice"];
   return lines.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity)).map(line => line.node);
@@ -99,7 +105,7 @@ const pageView = async url => {
       make("p", { class: "above" }, make("a", { href: "#pages" }, "Pages"), " / ", outside(url)),
       make("p", { class: "about" }, statusOf(row[PAGE.status]), " ", yes ? state("ok", "indexable") : state("meh", `not indexable: ${reasonOf(row)}`), " ", row[PAGE.listed] ? state("ok", "in a sitemap") : state("soft", "in no sitemap"), other ? ` ${other}` : ""),
       make("div", { class: "panels" },
-        panel("Facts", facts([
+        factPanel("Facts", [
           ["Title", row[PAGE.title] ? `${row[PAGE.title]} (${[...row[PAGE.title]].length} characters)` : row[PAGE.html] ? "none" : null],
           ["Description", row[PAGE.description] ? `${row[PAGE.description]} (${[...row[PAGE.description]].length} characters)` : row[PAGE.html] ? "none" : null],
           ["Main heading", row[PAGE.h1] || (row[PAGE.html] ? "none" : null)],
@@ -107,8 +113,8 @@ const pageView = async url => {
           ["Words", row[PAGE.html] ? count(row[PAGE.words]) : null],
           ["Canonical URL", detail[DETAIL.canonical] !== null ? inside(detail[DETAIL.canonical]) : yes && row[PAGE.html] ? "itself, or none" : null],
           ["Redirects to", detail[DETAIL.redirect] !== null ? inside(detail[DETAIL.redirect]) : null],
-        ])),
-        panel("Answer", facts([
+        ]),
+        factPanel("Answer", [
           ["Type", named(index.types, row[PAGE.type])],
           ["Size", `${size(row[PAGE.bytes])}, ${size(row[PAGE.wire])} transferred`],
           ["First byte", `${row[PAGE.ttfb]} ms`],
@@ -117,9 +123,9 @@ const pageView = async url => {
           ["PageRank", row[PAGE.rank] === null ? null : `${row[PAGE.rank].toFixed(1)} of 100`],
           ["Links to it", `${count(row[PAGE.inlinks])} from ${counted(row[PAGE.sources], "page")}`],
           ["Links from it", `${count(row[PAGE.within])} within the site, ${count(row[PAGE.elsewhere])} to others`],
-        ])),
+        ]),
         row[PAGE.html] && yes ? panel("In search results", previewOf(url, row)) : null,
-        headers && headers.length ? panel("Headers", facts(headers)) : null),
+        factPanel("Headers", headers || [])),
       way.length > 1 ? [make("h3", {}, "The shortest way from the start"), make("ol", { class: "way" }, way.map(at => make("li", {}, at === number ? "this page" : inside(at))))] : null,
       make("h3", {}, "Issues of this page ", make("span", { class: "soft" }, count(about.length))), about.length ? about : make("p", { class: "soft" }, "None."),
       shows.length ? [make("h3", {}, "Issues of other URLs that show here ", make("span", { class: "soft" }, count(shows.length))), shows] : null,

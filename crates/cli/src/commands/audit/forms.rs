@@ -17,7 +17,7 @@ pub(super) struct FormArgs {
     #[arg(long)]
     ci: bool,
 
-    /// Forms that are written, separated by commas: html, csv, jsonl, sarif, junit, sitemap, graph, markdown [default: html,csv,jsonl].
+    /// Forms that are written, separated by commas: html, overview, csv, jsonl, sarif, junit, sitemap, graph, markdown [default: html,csv,jsonl].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     format: Vec<String>,
 
