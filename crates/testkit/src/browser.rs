@@ -120,6 +120,11 @@ impl Browser {
         assert_eq!(is_done, true, "{css}");
     }
 
+    /// Runs a script in the page, and gives what it returns.
+    pub fn run(&self, script: &str) -> Value {
+        self.step("POST", "/execute/sync", &json!({"script": script, "args": []}))
+    }
+
     /// Presses keys, one after the other, on whatever has the focus. Keys without a character are those of [`keys`].
     pub fn press(&self, keys: &str) {
         let actions: Vec<Value> = keys
@@ -139,7 +144,7 @@ impl Browser {
             let isIn = box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
             return [at === document.body ? '' : at.getAttribute('aria-label') || at.textContent.trim(),
                 isIn && getComputedStyle(at).outlineStyle !== 'none'];";
-        let found = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": []}));
+        let found = self.run(SCRIPT);
         Focused {
             name: found[0].as_str().unwrap_or_default().to_owned(),
             is_shown: found[1].as_bool().unwrap_or(false),

@@ -98,7 +98,7 @@ fn banners(audit: &Audit, counts: &Counts) -> Markup {
         @if !audit.site.is_complete() {
             div.banner.warning role="note" {
                 strong { "Not all of the site was looked at" @if let Some(reason) = &audit.ended_by { " (" (Web(reason)) ")" } "." }
-                " Pages that it did not reach are not in this report, and what could only be missing was not judged."
+                " Pages that were not reached are not in this report, and what could only be missing was not judged."
             }
         }
         @if counts.shown < counts.pages {

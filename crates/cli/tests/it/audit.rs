@@ -325,18 +325,63 @@ fn a_report_is_walked_by_keyboard() {
     assert_eq!(browser.console_messages(), [""; 0]);
 }
 
+/// Pages with some ten faults each, for `--pages`.
+fn made_up(pages: usize) -> String {
+    let page = |number: usize| {
+        let html = format!(
+            "<title>Page {number}</title><a href='/{}'>Next</a><img src=/x.png><input name=a><h4>Part</h4><p id=a><p id=a>",
+            number + 1
+        );
+        let url = format!("https://a.example/{number}");
+        json!({"url": url, "headers": {"content-type": "text/html"}, "html": html}).to_string() + "\n"
+    };
+    (0..pages).map(page).collect()
+}
+
+/// Prints how long a browser needs for the report of a large site, and what it keeps in memory.
+#[test]
+#[ignore = "a measure: it judges 100,000 pages"]
+fn a_report_of_100_000_pages_is_measured_in_a_browser() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("pages.jsonl"), made_up(100_000)).unwrap();
+    let said = run(huntsman(dir.path()).args([
+        "audit",
+        "--pages",
+        "pages.jsonl",
+        "--out",
+        "out",
+        "--format",
+        "html",
+    ]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let out = dir.path().join("out");
+    let size = out.join("report.html").metadata().unwrap().len();
+    assert!(size < 2_000_000);
+    println!("{} issues; report.html has {size} bytes", report(&out)["audit"]["issues"]);
+    let browser = Browser::start();
+    browser.open(&format!("file://{}", out.join("report.html").display()));
+    browser.wait_for("main h2");
+    println!("first view: {} ms", browser.run("return performance.getEntriesByType('paint')[0].startTime"));
+    let views = browser.run("return ['pages', ...JSON.parse(document.getElementById('index').textContent).codes.map(code => 'issue/' + code.code)]");
+    for view in views.as_array().unwrap() {
+        let began = Instant::now();
+        browser.run(&format!("document.getElementById('drawn').replaceChildren(); location.hash = {view}"));
+        browser.wait_for("#drawn .rows td");
+        let opened = began.elapsed();
+        let sorts = browser.run(
+            "return [...document.querySelectorAll('#drawn th button')].map(button => {
+                let began = performance.now(); button.click(); return Math.round(performance.now() - began); })",
+        );
+        let heap = browser.run("return Math.round(performance.memory.usedJSHeapSize / 1e6)");
+        println!("{view}: opened within {} ms, sorted in {sorts} ms, heap {heap} MB", opened.as_millis());
+    }
+    assert_eq!(browser.console_messages(), [""; 0]);
+}
+
 #[test]
 fn a_large_report_reads_its_tables_from_files_beside_it() {
     let dir = tempfile::tempdir().unwrap();
-    let pages: String = (0..5_200)
-        .map(|number| {
-            let html =
-                format!("<title>Page {number}</title><a href='/{}'>Next</a><img src=/x.png>", number + 1);
-            let url = format!("https://a.example/{number}");
-            json!({"url": url, "headers": {"content-type": "text/html"}, "html": html}).to_string() + "\n"
-        })
-        .collect();
-    std::fs::write(dir.path().join("pages.jsonl"), pages).unwrap();
+    std::fs::write(dir.path().join("pages.jsonl"), made_up(5_200)).unwrap();
     let judged = |list: &str| {
         let said = run(huntsman(dir.path())
             .args(["audit", "--pages", list, "--out", "out", "--fresh", "--format", "html"]));

@@ -53,8 +53,8 @@ const issueView = async (name, view) => {
     has(ISSUE.value) || has(ISSUE.limit) ? { key: "found", name: "Found", value: row => typeof row[ISSUE.value] === "number" ? row[ISSUE.value] : evidence(row), cell: row => evidence(row), search: true, width: "17%" } : null,
     has(ISSUE.template) ? { key: "template", name: "In a template", value: row => row[ISSUE.template] ? "yes" : "", width: "7.5rem" } : null,
     index.is_compared ? { key: "new", name: "New", value: row => row[ISSUE.fresh] ? "new" : "", width: "4.5rem" } : null,
-    { key: "places", name: "Where", value: row => row[ISSUE.sources], numeric: true, width: "7.5rem",
-      cell: (row, at) => row[ISSUE.sources] ? make("button", { type: "button", class: "link", onclick: () => parts.choose(at) }, counted(row[ISSUE.sources], "place")) : "" },
+    has(ISSUE.sources) ? { key: "places", name: "Where", value: row => row[ISSUE.sources], numeric: true, width: "7.5rem",
+      cell: (row, at) => row[ISSUE.sources] ? make("button", { type: "button", class: "link", onclick: () => parts.choose(at) }, counted(row[ISSUE.sources], "place")) : "" } : null,
   ].filter(Boolean);
   const choices = [
     index.is_compared ? { key: "new", name: "New", options: [["yes", "yes", row => row[ISSUE.fresh] === 1], ["no", "no", row => row[ISSUE.fresh] === 0]] } : null,
