@@ -221,7 +221,7 @@ fn a_build_gets_its_forms_and_a_browser_shows_the_report() {
         ["structure", "responses", "security", "duplicates", "redirects", "languages", "sitemaps", "external"]
     {
         browser.open(&format!("{report}#{view}"));
-        browser.wait_for("main h2");
+        browser.wait_for("main .view:not([hidden]) h2");
     }
     assert_eq!(browser.console_messages(), [""; 0], "nothing is refused and no script fails");
     for wrong in [
