@@ -41,7 +41,8 @@ async fn main() -> Result<()> {
         .run()
         .await?;
 
-    for issue in &audit.issues {
+    for issue in audit.issues.iter() {
+        let issue = issue?;
         println!("{:<8} {:<22} {}", issue.severity.name(), issue.code, issue.url);
         for place in &issue.at {
             println!(
@@ -52,7 +53,7 @@ async fn main() -> Result<()> {
             );
         }
     }
-    assert_eq!(audit.of("author-missing").count(), 1);
-    assert_eq!(audit.of("broken-internal-link").count(), 1);
+    assert_eq!(audit.of("author-missing")?.len(), 1);
+    assert_eq!(audit.of("broken-internal-link")?.len(), 1);
     Ok(())
 }

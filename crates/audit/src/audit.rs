@@ -5,27 +5,29 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
-    Context, CrawlReport, CrawlerBuilder, Downloader, Error, Event, HttpDownloader, Layer, OnItem, Pipeline,
-    Profile, Result, Settings, Sitemaps, Start, Timestamp,
+    CrawlReport, CrawlerBuilder, Downloader, Error, Event, HttpDownloader, Layer, Profile, Result, Settings,
+    Sitemaps, Start, Timestamp,
 };
 use huntsman_middleware::{AuditSettings, Defaults, RobotsSitemaps};
-use huntsman_output::{AUDITED, DROPS};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::budget::{Budget, BudgetFailure};
 use crate::causes::{Cause, Causes};
 use crate::choices::{Choices, Wanted};
-use crate::code::Code;
+use crate::code::{Code, PageClass};
 use crate::compare::Comparison;
-use crate::earlier::{Earlier, KnownIssues, each_line};
+use crate::disk::{Scratch, Spool};
+use crate::earlier::{Earlier, KnownIssues};
 use crate::facts;
+use crate::found::Found;
 use crate::gate::{FailOn, GateFailure};
 use crate::history::Past;
-use crate::issue::{Issue, judge};
+use crate::issue::{self, Issue};
+use crate::issues::{Issues, IssuesWriter};
 use crate::look::Look;
-use crate::record::Record;
 use crate::rule::{Rule, RuleSet};
+use crate::score::{Score, Scorer};
+use crate::segment::{Kept, Refusal};
 use crate::site::{Refused, Site};
 use crate::spider::{AuditSpider, Judge, Reach, of_sitemap};
 
@@ -204,31 +206,70 @@ impl AuditOptions {
     /// Judges what a crawl found. `is_complete` says whether it ended by itself; what is not there is judged only then.
     ///
     /// # Errors
-    /// A name in the options or settings is unknown.
+    /// A name in the options or settings is unknown, what was found cannot be read, or the disk is full.
     pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
         let Judgement { limits, mut choices, wanted, fail_on, budget, look } = self.judgement(settings)?;
         let not_judged = self.lacking(&found, is_complete);
-        let site = Site::new(found.records, found.refused, limits, is_complete);
-        let mut all = judge(&site, &self.rules, &mut choices, &wanted);
-        all.retain(|issue| !(facts::misleads(&issue.code) && not_judged.contains(&issue.code)));
-        if let Some(earlier) = &self.baseline {
-            let known = KnownIssues::of(earlier)?;
-            all.iter_mut().for_each(|issue| issue.new = Some(!known.has_issue(issue)));
-        }
-        let (ignored, issues): (Vec<Issue>, Vec<Issue>) =
-            all.into_iter().partition(|issue| issue.ignored.is_some());
-        let gate = fail_on.iter().filter_map(|condition| condition.judge(&issues)).collect();
+        let known = self.baseline.as_ref().map(KnownIssues::of).transpose()?;
+        let site = crate::site::build(found, limits, is_complete)?;
         let is_judged = |code: &&Code| {
             wanted.has(code) && choices.severity(code).is_some() && !not_judged.contains(code.name)
         };
         let codes: Vec<Code> = self.rules.codes().filter(is_judged).copied().collect();
+        // What shows of a code without all of its facts is told, unless they are needed to tell anything.
+        let is_told = |code: &&Code| {
+            wanted.has(code) && !(facts::misleads(code.name) && not_judged.contains(code.name))
+        };
+        let told = self.rules.codes().filter(is_told);
+        let severities =
+            told.filter_map(|code| Some((code.name.to_owned(), choices.severity(code)?))).collect();
+        let findings = issue::findings(&site, &self.rules, severities)?;
+        let pages = site.count(PageClass::Html);
+        let mut scorer = Scorer::new(&site, &codes);
+        let mut causes = Causes::default();
+        let mut per_address = vec![0_u32; site.addresses().len()];
+        let (mut failed, mut new) = (vec![(0, BTreeSet::new()); fail_on.len()], 0);
+        let (mut issues, mut ignored) =
+            (IssuesWriter::new(site.scratch())?, IssuesWriter::new(site.scratch())?);
+        for finding in findings {
+            let finding = finding?;
+            let Some(code) = self.rules.code(&finding.code) else { continue };
+            let Some(severity) = choices.severity(code) else { continue };
+            let mut issue = issue::issue(finding, code, severity, pages);
+            issue.ignored = choices.reason(&issue);
+            issue.new = known.as_ref().map(|known| !known.has_issue(&issue));
+            if issue.ignored.is_some() {
+                ignored.add(&issue)?;
+                continue;
+            }
+            scorer.add(&issue, code);
+            causes.add(&issue, Some(code));
+            if let Some(address) = site.find(&issue.url) {
+                per_address[address.number() as usize] += 1;
+            }
+            new += usize::from(issue.new == Some(true));
+            for (condition, (number, codes)) in fail_on.iter().zip(&mut failed) {
+                if condition.counts_issue(&issue) {
+                    *number += 1;
+                    if !codes.contains(&issue.code) {
+                        codes.insert(issue.code.clone());
+                    }
+                }
+            }
+            issues.add(&issue)?;
+        }
+        let score = scorer.finish();
+        let causes = causes.finish(&score);
         let limits = codes.iter().flat_map(Code::limits);
         let limits =
             limits.filter_map(|name| Some((name, settings.get(&format!("audit_{name}"))?))).collect();
+        let failed = fail_on.iter().zip(failed);
         let mut audit = Audit {
-            issues,
-            ignored,
-            gate,
+            issues: issues.finish()?,
+            ignored: ignored.finish()?,
+            gate: failed
+                .filter_map(|(condition, (number, codes))| condition.failure(number, codes))
+                .collect(),
             budget: Vec::new(),
             codes,
             not_judged,
@@ -236,7 +277,8 @@ impl AuditOptions {
             notes: choices.notes(),
             site,
             crawl: None,
-            causes: Vec::new(),
+            counted: Counted { score, new: known.map(|_| new), per_address },
+            causes,
             judged_at: Timestamp::wall(),
             ended_by: None,
             earlier: self.baseline.as_ref().map_or_else(Vec::new, |earlier| earlier.trend().to_vec()),
@@ -244,9 +286,6 @@ impl AuditOptions {
             comparison: None,
             look,
         };
-        let mut causes = Causes::default();
-        audit.issues.iter().for_each(|issue| causes.add(issue, self.rules.code(&issue.code)));
-        audit.causes = causes.finish(&audit.score());
         let earlier = self.baseline.as_ref().and_then(Earlier::score);
         let mut budget = budget;
         if !(fail_on.is_empty() && budget.is_empty()) {
@@ -254,6 +293,7 @@ impl AuditOptions {
             budget.push(Budget::any_page());
         }
         audit.budget = budget.iter().filter_map(|condition| condition.judge(&audit, earlier)).collect();
+        audit.site.check()?;
         Ok(audit)
     }
 
@@ -289,73 +329,14 @@ struct Judgement {
     look: Look,
 }
 
-/// What a crawl found: its records, and the URLs that it did not request.
-#[derive(Clone, Debug, Default)]
-pub struct Found {
-    pub(crate) records: Vec<Record>,
-    pub(crate) refused: BTreeMap<String, Refused>,
-    /// Codes whose facts it does not have.
-    pub(crate) not_judged: BTreeSet<String>,
-}
-
-#[derive(Deserialize)]
-struct DroppedLine {
-    url: String,
-    reason: String,
-    detail: Option<String>,
-}
-
-impl Found {
-    /// Reads what a crawl wrote: the records, and `drops.jsonl`.
-    ///
-    /// # Errors
-    /// A file cannot be read, or a line is no record; the error names it.
-    pub fn read(records: &Path, drops: &Path) -> Result<Self> {
-        let mut found = Self::default();
-        each_line(records, &mut |record| {
-            found.records.push(record);
-            Ok(())
-        })?;
-        each_line(drops, &mut |line: DroppedLine| {
-            found.refused.insert(line.url, Refused { reason: line.reason, detail: line.detail });
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    /// Reads what the crawl of an earlier audit found, to judge it again, and whether that crawl ended by itself.
-    ///
-    /// # Errors
-    /// The directory has no audit that has ended, or a file cannot be read.
-    pub fn again(directory: &Path) -> Result<(Self, bool)> {
-        let earlier = Earlier::open(directory)?;
-        let mut found = Self::read(&directory.join(AUDITED), &directory.join(DROPS))?;
-        found.not_judged = earlier.not_judged().clone();
-        Ok((found, earlier.is_complete()))
-    }
-
-    /// The URL of the first answer.
-    pub fn first_url(&self) -> Option<&str> {
-        self.records.first().map(|record| record.url.as_str())
-    }
-
-    /// Writes the records, so that they can be [read](Self::read) again.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn write(&self, records: &Path) -> Result<()> {
-        crate::tables::lines(records, self.records.iter())
-    }
-}
-
 /// The result of an audit.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Audit {
     /// The issues, the worst first.
-    pub issues: Vec<Issue>,
+    pub issues: Issues,
     /// The issues that settings accept.
-    pub ignored: Vec<Issue>,
+    pub ignored: Issues,
     /// The conditions under which it fails that are met.
     pub gate: Vec<GateFailure>,
     /// The budgets that are exceeded.
@@ -376,6 +357,7 @@ pub struct Audit {
     pub ended_by: Option<String>,
     /// What changed since the audit that this one is compared with, once its files are written.
     pub comparison: Option<Comparison>,
+    pub(crate) counted: Counted,
     /// The issues by their codes, the worst first.
     pub(crate) causes: Vec<Cause>,
     pub(crate) judged_at: Timestamp,
@@ -383,6 +365,16 @@ pub struct Audit {
     pub(crate) earlier: Vec<Past>,
     pub(crate) baseline: Option<Earlier>,
     pub(crate) look: Look,
+}
+
+/// What was counted while the issues were made.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) score: Score,
+    /// Issues that the earlier audit does not have with which this one was compared; `None` without one.
+    pub(crate) new: Option<usize>,
+    /// Issues about each URL, by its number.
+    pub(crate) per_address: Vec<u32>,
 }
 
 impl Audit {
@@ -398,8 +390,21 @@ impl Audit {
     }
 
     /// The issues of a code.
-    pub fn of<'a>(&'a self, code: &'a str) -> impl Iterator<Item = &'a Issue> {
-        self.issues.iter().filter(move |issue| issue.code == code)
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn of(&self, code: &str) -> Result<Vec<Issue>> {
+        self.issues.of(code).collect()
+    }
+
+    /// The score of the site. Accepted issues do not count.
+    pub fn score(&self) -> Score {
+        self.counted.score.clone()
+    }
+
+    /// Number of issues that the earlier audit does not have with which this one was compared; `None` without such an audit.
+    pub fn new_issues(&self) -> Option<usize> {
+        self.counted.new
     }
 }
 
@@ -457,26 +462,26 @@ impl AuditBuilder {
         self
     }
 
-    /// Crawls and judges, in memory: what it keeps grows with the site. The command `huntsman audit` keeps it on disk.
+    /// Crawls and judges. What does not fit into memory is in a directory for temporary files, which is removed with the [`Audit`].
     ///
     /// # Errors
-    /// A setting or a name of a code is wrong, or the crawl broke off.
+    /// A setting or a name of a code is wrong, the crawl broke off, or the disk is full.
     pub async fn run(self) -> Result<Audit> {
         let options = (self.options)(AuditOptions::with_rules(self.own));
-        let found = Arc::new(Mutex::new(Found::default()));
-        let drops = Arc::clone(&found);
+        let scratch = Scratch::temporary();
+        let kept = Kept::new(Spool::new(&scratch))?;
+        let (drops, lost) = (kept.clone(), Arc::new(Mutex::new(None)));
+        let failure = Arc::clone(&lost);
         let mut builder = options
             .crawl(Start::urls(self.urls))
             .profile(Profile::Audit)
-            .pipeline(Keep(Arc::clone(&found)))
+            .pipeline(kept.clone())
             .observer(move |event: &Event<'_>| {
                 if let Event::RequestDropped(drop) = event {
                     let refused = Refused { reason: drop.reason.to_string(), detail: drop.detail.clone() };
-                    drops
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .refused
-                        .insert(drop.url.clone(), refused);
+                    if let Err(error) = drops.refusal(&Refusal { url: drop.url.clone(), refused }) {
+                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    }
                 }
             });
         for (name, value) in settings() {
@@ -493,19 +498,12 @@ impl AuditBuilder {
         let settings = crawler.handle().context().settings().clone();
         options.check(&settings)?;
         let report = crawler.run().await?;
-        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(error) = lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(error);
+        }
+        let found = Found::kept(&kept, &scratch)?;
         let mut audit = options.judge(found, &settings, report.finish_reason == "finished")?;
         audit.crawl = Some(report);
         Ok(audit)
-    }
-}
-
-/// Keeps the records in memory.
-struct Keep(Arc<Mutex<Found>>);
-
-impl Pipeline<Record> for Keep {
-    async fn process_item(&mut self, record: Record, _: &Context) -> Result<OnItem<Record>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).records.push(record.clone());
-        Ok(OnItem::Keep(record))
     }
 }

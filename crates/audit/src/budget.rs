@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::audit::Audit;
 use crate::code::{PageClass, Severity};
 use crate::record::{Kind, Record};
+use crate::site::Address;
 
 /// The numbers that a budget may name.
 const KEYS: [&str; 10] = [
@@ -117,28 +118,27 @@ impl Budget {
 
     fn value(&self, audit: &Audit, earlier: Option<f64>) -> Option<f64> {
         let site = &audit.site;
-        let own = || site.records().filter(|record| record.kind == Kind::Page);
+        let own = || site.addresses().filter(|address| address.kind() == Some(Kind::Page));
         let of_class = |class: u16| {
-            own().filter(|record| record.status.is_some_and(|status| status / 100 == class)).count()
+            own().filter(|address| address.status().is_some_and(|status| status / 100 == class)).count()
         };
-        let severity =
-            |severity: Severity| audit.issues.iter().filter(|issue| issue.severity == severity).count();
+        let severity = |severity: Severity| audit.issues.number_of(severity);
         let p95 = |number: fn(&Record) -> f64| {
-            let mut numbers: Vec<f64> = site.pages(PageClass::Html).map(number).collect();
+            let mut numbers: Vec<f64> = site.pages(PageClass::Html).map(|page| number(&page)).collect();
             numbers.sort_by(f64::total_cmp);
             // The nearest rank: the smallest number that 95 % of all do not exceed.
             let rank = (numbers.len() * 95).div_ceil(100);
             numbers.get(rank.checked_sub(1)?).copied()
         };
         match self.key {
-            "pages" => Some(site.pages(PageClass::Html).count() as f64),
+            "pages" => Some(site.count(PageClass::Html) as f64),
             "status_4xx" => Some(of_class(4) as f64),
             "status_5xx" => Some(of_class(5) as f64),
             "errors" => Some(severity(Severity::Error) as f64),
             "warnings" => Some(severity(Severity::Warning) as f64),
             "ttfb_p95_ms" => p95(|record| record.ttfb_ms),
             "page_kb_p95" => p95(|record| record.bytes as f64 / 1_000.0),
-            "depth_max" => own().filter_map(|record| site.depth(&record.url)).max().map(f64::from),
+            "depth_max" => own().filter_map(Address::depth).max().map(f64::from),
             "score" => audit.score().overall,
             _ => Some(((earlier? - audit.score().overall?) * 100.0).round() / 100.0),
         }

@@ -6,7 +6,7 @@
 mod page;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
@@ -236,7 +236,7 @@ impl Compare {
             .fail_on
             .iter()
             .zip(failed)
-            .filter_map(|(condition, number)| condition.failure(number))
+            .filter_map(|(condition, number)| condition.failure(number, BTreeSet::new()))
             .collect();
         Ok(())
     }

@@ -34,6 +34,8 @@ struct Totals {
     #[serde(default)]
     score: PastScore,
     #[serde(default)]
+    segment_bytes: Option<u64>,
+    #[serde(default)]
     trend: Vec<Past>,
 }
 
@@ -147,6 +149,11 @@ impl Earlier {
     /// Whether its crawl ended by itself.
     pub(crate) fn is_complete(&self) -> bool {
         self.totals.is_complete
+    }
+
+    /// Number of bytes of what its crawl found.
+    pub(crate) fn segment_bytes(&self) -> Option<u64> {
+        self.totals.segment_bytes
     }
 
     /// The codes that could not be judged, because the facts for them were not looked at.

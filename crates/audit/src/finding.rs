@@ -7,6 +7,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::measure::Measure;
+use crate::sorted::FindingSorter;
 
 /// Places of one finding that are kept; further ones are only counted.
 const MAX_PLACES: usize = 100;
@@ -120,6 +121,13 @@ impl Finding {
         }
     }
 
+    /// Adds the places of another finding about the same.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let not_kept = other.places.saturating_sub(other.at.len());
+        other.at.into_iter().for_each(|place| self.add_place(place));
+        self.places += not_kept;
+    }
+
     /// What it is about, as text: equal for findings that are one issue.
     pub(crate) fn key(&self) -> String {
         issue_key(&self.code, &self.url, self.target.as_deref(), self.group.as_deref())
@@ -132,32 +140,37 @@ pub(crate) fn issue_key(code: &str, url: &str, target: Option<&str>, group: Opti
 }
 
 /// The findings of a rule. Several of one code about the same page, target and group become one with several places.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Findings {
     found: Vec<Finding>,
     /// The places of findings in the list, by hashes of what they are about.
     known: HashMap<u128, usize>,
     measures: Vec<Measure>,
+    /// Where the findings of a site go, which may be more than fit into memory.
+    sorter: Option<Box<FindingSorter>>,
 }
 
 impl Findings {
+    /// Findings of a whole site.
+    pub(crate) fn sorted(sorter: FindingSorter) -> Self {
+        Self { sorter: Some(Box::new(sorter)), ..Self::default() }
+    }
+
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
+        if let Some(sorter) = &mut self.sorter {
+            return sorter.add(&finding);
+        }
         match self.known.entry(xxh3_128(finding.key().as_bytes())) {
             std::collections::hash_map::Entry::Vacant(entry) => {
                 entry.insert(self.found.len());
                 self.found.push(finding);
             }
-            std::collections::hash_map::Entry::Occupied(entry) => {
-                let known = &mut self.found[*entry.get()];
-                let not_kept = finding.places.saturating_sub(finding.at.len());
-                finding.at.into_iter().for_each(|place| known.add_place(place));
-                known.places += not_kept;
-            }
+            std::collections::hash_map::Entry::Occupied(entry) => self.found[*entry.get()].merge(finding),
         }
     }
 
-    /// The findings, in the order in which they were added.
+    /// The findings about a page, in the order in which they were added. Those about a site are sorted on disk, and not among them.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.found.iter()
     }
@@ -167,11 +180,12 @@ impl Findings {
         self.measures.push(measure);
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Finding> {
-        self.found
-    }
-
     pub(crate) fn into_parts(self) -> (Vec<Finding>, Vec<Measure>) {
         (self.found, self.measures)
+    }
+
+    /// What sorts the findings of a site.
+    pub(crate) fn into_sorter(self) -> Option<FindingSorter> {
+        self.sorter.map(|sorter| *sorter)
     }
 }

@@ -73,23 +73,19 @@ impl FailOn {
         is_named && (is_new || !self.is_new)
     }
 
-    /// The failure, if this number of issues is too many.
-    pub(crate) fn failure(&self, issues: usize) -> Option<GateFailure> {
+    /// The failure, if this number of issues is too many. `codes` are those of the issues.
+    pub(crate) fn failure(&self, issues: usize, codes: BTreeSet<String>) -> Option<GateFailure> {
         (issues > self.more_than).then(|| GateFailure {
             condition: self.text.clone(),
             issues,
             allowed: self.more_than,
-            codes: BTreeSet::new(),
+            codes,
         })
     }
 
-    pub(crate) fn judge(&self, issues: &[Issue]) -> Option<GateFailure> {
-        let is_meant = |issue: &&Issue| {
-            let is_new = issue.new == Some(true);
-            issue.ignored.is_none() && self.counts(issue.severity.name(), &issue.family, &issue.code, is_new)
-        };
-        let mut failure = self.failure(issues.iter().filter(is_meant).count())?;
-        failure.codes = issues.iter().filter(is_meant).map(|issue| issue.code.clone()).collect();
-        Some(failure)
+    /// Whether an issue of this audit counts.
+    pub(crate) fn counts_issue(&self, issue: &Issue) -> bool {
+        let is_new = issue.new == Some(true);
+        issue.ignored.is_none() && self.counts(issue.severity.name(), &issue.family, &issue.code, is_new)
     }
 }

@@ -10,9 +10,12 @@ use huntsman_middleware::AuditSettings;
 use serde::Deserialize;
 use url::Url;
 
-use crate::audit::Found;
+use crate::disk::{Scratch, Spool};
 use crate::facts;
+use crate::found::Found;
+use crate::record::Answered;
 use crate::rule::RuleSet;
+use crate::segment::Kept;
 use crate::spider::{judged, record_of};
 
 /// A line of the file.
@@ -43,21 +46,24 @@ fn ok() -> u16 {
 /// Reads the pages of a file, and judges each of them alone.
 pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<Found> {
     let limits: AuditSettings = settings.of()?;
-    let mut found = Found::default();
+    let scratch = Scratch::temporary();
+    let kept = Kept::new(Spool::new(&scratch))?;
+    let mut number = 0_u64;
     let mut lacks_headers = false;
     crate::earlier::each_line(path, &mut |given: Given| {
         lacks_headers |= given.headers.is_none();
         let page = given.page()?;
-        let mut record = record_of(&page);
-        if record.redirect.is_none() {
-            judged(&page, &mut record, &limits, rules);
+        let mut answered = Answered::from(record_of(&page));
+        if answered.record.redirect.is_none() {
+            judged(&page, &mut answered, &limits, rules);
         }
-        found.records.push(record);
-        Ok(())
+        number += 1;
+        kept.answer(&answered)
     })?;
-    if found.records.is_empty() {
+    if number == 0 {
         return Err(Error::usage(format!("{} has no pages", path.display())));
     }
+    let mut found = Found::kept(&kept, &scratch)?;
     let mut lacks: Vec<&[&str]> =
         vec![facts::OF_EXTERNAL, facts::OF_RESOURCES, facts::OF_SITEMAPS, facts::OF_REQUESTS, facts::OF_WIRE];
     if lacks_headers {

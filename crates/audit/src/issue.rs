@@ -1,25 +1,27 @@
 //! Issues: findings with all that a reader needs, in their final order.
 
-use std::collections::BTreeMap;
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use serde::Serialize;
+use huntsman_crawler::Result;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::choices::{Choices, Wanted};
-use crate::code::{Code, PageClass, Severity};
+use crate::code::{Code, Severity};
 use crate::finding::{Finding, Findings, Place, issue_key};
+use crate::hosts::HostCounts;
 use crate::measure;
 use crate::rule::RuleSet;
 use crate::rules::OF_HEADERS;
-use crate::site::{Site, authority, front_of};
+use crate::site::Site;
+use crate::sorted::{FindingSorter, Severities, SortedFindings};
 
 /// Sites with fewer pages have no template to speak of.
 const MIN_TEMPLATE_PAGES: usize = 5;
 
 /// What was found, and what would be right.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Evidence {
     /// What was found.
@@ -29,7 +31,7 @@ pub struct Evidence {
 }
 
 /// An issue: one cause, to be mended at one place. The fields stand in this order in `issues.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Issue {
     /// Hash of code, URL, target and group: the same in every audit.
@@ -55,11 +57,19 @@ pub struct Issue {
     /// Whether its places are in one landmark of most pages, so that one change of the template mends it.
     pub template: bool,
     /// Whether the audit that this one is compared with does not have it; `None` without such an audit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<bool>,
     /// Why it is ignored; `None` if it counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
+}
+
+#[cfg(test)]
+impl Issue {
+    pub(crate) fn empty() -> Self {
+        let finding = Finding::default();
+        issue(finding, &Code::new("", ""), Severity::Error, 0)
+    }
 }
 
 /// The severity with this name.
@@ -69,69 +79,47 @@ pub(crate) fn severity_of(name: &str) -> Option<Severity> {
         .find(|severity| severity.name() == name)
 }
 
-/// Judges a site: the findings of its pages, and those of the rules that need all of it, as issues in the order of severity, code and URL.
-/// No two of them have the same code, URL, target and group, so the order is the same in every audit.
-pub(crate) fn judge(site: &Site, rules: &RuleSet, choices: &mut Choices, wanted: &Wanted) -> Vec<Issue> {
-    let mut findings = of_pages(site, rules);
+/// The findings of a site: those of its pages, and those of the rules that need all of it. Those of codes that are not in `severities` are left
+/// out.
+pub(crate) fn findings(site: &Site, rules: &RuleSet, severities: Severities) -> Result<SortedFindings> {
+    let sorter = FindingSorter::new(site.scratch(), site.limits().audit_sorted_bytes, Arc::new(severities));
+    let mut findings = Findings::sorted(sorter);
+    of_pages(site, rules, &mut findings)?;
     for rule in rules.rules() {
         rule.site(site, &mut findings);
+        site.check()?;
     }
-    let pages = site.pages(PageClass::Html).count();
-    let mut issues: Vec<Issue> = findings
-        .into_vec()
-        .into_iter()
-        .filter_map(|finding| {
-            let code = rules.code(&finding.code).filter(|code| wanted.has(code))?;
-            Some(issue(finding, code, choices.severity(code)?, pages))
-        })
-        .collect();
-    for issue in &mut issues {
-        issue.ignored = choices.reason(issue);
-    }
-    issues.sort_by(|a, b| {
-        (a.severity, &a.code, &a.url, &a.target, &a.group)
-            .cmp(&(b.severity, &b.code, &b.url, &b.target, &b.group))
-    });
-    issues
+    findings.into_sorter().expect("it was made with one").finish()
 }
 
 /// The findings of single pages, as far as they still apply once the whole site is known. A fault of a header on all pages of a host is told once,
 /// for the host.
-fn of_pages(site: &Site, rules: &RuleSet) -> Findings {
-    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut with_fault: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
-    let mut findings = Findings::default();
-    for record in site.pages(PageClass::Html) {
-        *hosts.entry(authority(&record.url)).or_default() += 1;
-        let measured = measure::findings(&record.measures, site.limits());
-        for finding in record.findings.iter().cloned().chain(measured) {
-            if OF_HEADERS.contains(&finding.code.as_str()) {
-                with_fault.entry((authority(&record.url), finding.code)).or_default().push(&record.url);
-                continue;
-            }
-            let applies = rules.code(&finding.code).is_some_and(|code| site.is(record, code.judges));
-            if applies {
-                findings.add(finding.url(&record.url));
+fn of_pages(site: &Site, rules: &RuleSet, findings: &mut Findings) -> Result<()> {
+    let mut hosts = HostCounts::default();
+    site.each_judged(|page, judged| {
+        hosts.count(&page.url);
+        let measured = measure::findings(&judged.measures, site.limits());
+        for finding in judged.findings.into_iter().chain(measured) {
+            if let Some(code) = OF_HEADERS.iter().find(|code| **code == finding.code) {
+                hosts.count_fault(&page.url, code);
+            } else if rules.code(&finding.code).is_some_and(|code| page.address().is(code.judges)) {
+                findings.add(finding.url(&page.url));
             }
         }
+        Ok(())
+    })?;
+    if !hosts.has_faults() {
+        return Ok(());
     }
-    for ((host, code), urls) in with_fault {
-        let is_everywhere = urls.len() > 1 && hosts.get(host) == Some(&urls.len());
-        if is_everywhere {
-            let places = urls.iter().map(|url| Place { page: Some((*url).to_owned()), ..Place::default() });
-            let finding = Finding::of(&code)
-                .url(&front_of(urls[0]))
-                .group(host)
-                .value(format!("all {} pages of the host", urls.len()));
-            findings.add(places.fold(finding, Finding::at));
-        } else {
-            urls.into_iter().for_each(|url| findings.add(Finding::of(&code).url(url)));
-        }
-    }
-    findings
+    site.each_judged(|page, judged| {
+        let of_headers = judged.findings.iter().filter(|finding| OF_HEADERS.contains(&finding.code.as_str()));
+        of_headers.for_each(|finding| findings.add(hosts.told(&page.url, &finding.code)));
+        Ok(())
+    })
 }
 
-fn issue(finding: Finding, code: &Code, severity: Severity, pages: usize) -> Issue {
+/// The issue of a finding. `pages` is the number of HTML pages of the site.
+pub(crate) fn issue(finding: Finding, code: &Code, severity: Severity, pages: usize) -> Issue {
     let Finding { code: name, url, target, group, value, limit, at, places } = finding;
     Issue {
         id: format!("{:016x}", issue_id(&name, &url, target.as_deref(), group.as_deref())),

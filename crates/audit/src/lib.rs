@@ -10,8 +10,8 @@
 //! # async fn main() -> huntsman_crawler::Result<()> {
 //! # let web = ScriptedDownloader::pages([("https://site.example/", "<a href=/gone>Prices</a>")]);
 //! let audit = huntsman_audit::audit(["https://site.example/"]).downloader(web).run().await?;
-//! let broken: Vec<&str> = audit.of("broken-internal-link").map(|issue| issue.url.as_str()).collect();
-//! assert_eq!(broken, ["https://site.example/gone"]);
+//! let broken = audit.of("broken-internal-link")?;
+//! assert_eq!(broken[0].url, "https://site.example/gone");
 //! # Ok(()) }
 //! ```
 //!
@@ -26,56 +26,66 @@ mod causes;
 mod choices;
 mod code;
 mod compare;
+mod disk;
 mod earlier;
+mod edges;
 mod exports;
 mod facts;
 mod finding;
+mod found;
 mod gate;
 mod given;
 mod history;
+mod hosts;
 mod issue;
+mod issues;
 mod junit;
 mod links;
+mod links_table;
 mod lists;
 mod look;
 mod markdown;
 mod measure;
 mod page;
 mod place;
-mod rank;
 mod reading;
 mod record;
 mod report;
 mod rule;
 mod rules;
 mod score;
+mod segment;
 mod site;
 mod soft_404;
+mod sorted;
 mod spider;
 mod summary;
 mod tables;
 mod xml;
 
-pub use audit::{Audit, AuditBuilder, AuditOptions, Found, settings};
+pub use audit::{Audit, AuditBuilder, AuditOptions, settings};
 pub use budget::{Budget, BudgetFailure};
 pub use code::{Code, Level, PageClass, Severity};
 pub use compare::{Compare, Comparison, PageCounts, Standing};
 pub use earlier::Earlier;
 pub use exports::{Export, SourceMap};
 pub use finding::{Finding, Findings, Place};
+pub use found::Found;
 pub use gate::{FailOn, GateFailure};
 pub use history::Past;
 pub use issue::{Evidence, Issue};
+pub use issues::Issues;
 pub use links::{
     CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,
     StatusRanges, Target, UnreadSource,
 };
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
-pub use record::{Alternate, Edge, EdgeKind, HtmlRecord, Kind, Record};
+pub use record::{Alternate, Answered, Edge, EdgeKind, HtmlRecord, Kind, Record};
 pub use rule::{Rule, codes};
 pub use score::{Deduction, FamilyScore, Score};
-pub use site::{End, Fault, Refused, Resolution, Site};
+pub use segment::Segment;
+pub use site::{Address, Answer, End, Fault, Mention, Refused, Resolution, Site};
 pub use spider::AuditSpider;
 
 /// An audit of the sites of these URLs, with the built-in rules and the profile `audit`.

@@ -52,8 +52,8 @@ pub struct Measure {
 
 impl Measure {
     /// A number of the page as a whole.
-    pub(crate) fn new(of: Measured, value: usize) -> Self {
-        Self { of, value: value as u64, at: None }
+    pub fn new(of: Measured, value: u64) -> Self {
+        Self { of, value, at: None }
     }
 
     /// Says where it is.

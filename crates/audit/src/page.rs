@@ -1,12 +1,14 @@
 //! A page as rules see it: what it says of itself, and to which classes it belongs.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use http::HeaderMap;
 use huntsman_crawler::{Page, PageKind};
 use huntsman_html::{LinkElement, Meta, PageFacts, Region};
 use huntsman_middleware::AuditSettings;
 use huntsman_text::words;
+use percent_encoding::percent_decode_str;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -303,17 +305,32 @@ impl<'a> AuditedPage<'a> {
 
     /// What the page refers to, with places.
     pub(crate) fn edges(&self) -> Vec<Edge> {
+        let own = without_fragment(self.url());
+        let anchors: HashSet<&str> =
+            self.facts.ids.iter().chain(&self.facts.names).map(|fact| fact.text.as_str()).collect();
         let edge = |href: &str, kind: EdgeKind, offset: u32| -> Option<Edge> {
             let url = self.page.join(href)?;
             let fragment = url.fragment().filter(|fragment| !fragment.is_empty()).map(str::to_owned);
             let place = self.lines.place(offset);
-            Some(Edge { to: without_fragment(&url), kind, fragment, nofollow: false, place })
+            Some(Edge {
+                to: without_fragment(&url),
+                kind,
+                fragment,
+                nofollow: false,
+                is_within: false,
+                place,
+            })
         };
         let links = self.page.anchors().zip(&self.facts.links).filter(|(link, _)| !link.in_noscript);
         let mut edges: Vec<Edge> = links
             .filter_map(|(link, fact)| {
                 let mut edge = edge(link.href, EdgeKind::Link, link.offset)?;
                 edge.nofollow = link.nofollow();
+                edge.is_within = edge.to == own
+                    && edge
+                        .fragment
+                        .as_deref()
+                        .is_some_and(|fragment| leads_to(fragment, |id| anchors.contains(id)));
                 edge.place.link = Some(fact.name.chars().take(MAX_TEXT).collect());
                 edge.place.region = region_name(link.region).map(str::to_owned);
                 Some(edge)
@@ -326,6 +343,11 @@ impl<'a> AuditedPage<'a> {
         edges.extend(styles.filter_map(|link| edge(link.href?, EdgeKind::Style, link.offset)));
         edges
     }
+}
+
+/// Whether a fragment, as it is or decoded, is one of the places of a page.
+pub(crate) fn leads_to(fragment: &str, has: impl Fn(&str) -> bool) -> bool {
+    has(fragment) || has(&percent_decode_str(fragment).decode_utf8_lossy())
 }
 
 pub(crate) fn resource_kind(kind: huntsman_html::ResourceKind) -> Option<EdgeKind> {

@@ -1,5 +1,4 @@
-//! Records: what an audit keeps of each answer while it crawls. They are the lines of `state/audit.jsonl`, and the rules that need the whole
-//! site read them after the crawl.
+//! Records: what an audit keeps of each answer while it crawls. The rules that need the whole site read them after the crawl.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +37,15 @@ impl Kind {
         }
     }
 
+    const ALL: [Self; 6] =
+        [Self::Page, Self::Resource, Self::External, Self::Sitemap, Self::Robots, Self::Probe];
+
     pub(crate) fn of_name(name: &str) -> Self {
-        let kinds = [Self::Page, Self::Resource, Self::External, Self::Sitemap, Self::Robots, Self::Probe];
-        kinds.into_iter().find(|kind| kind.name() == name).unwrap_or_default()
+        Self::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or_default()
+    }
+
+    pub(crate) fn of_number(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or_default()
     }
 }
 
@@ -66,6 +71,39 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Link, Self::Image, Self::Script, Self::Style, Self::Frame, Self::Media, Self::Sitemap];
+
+    /// The number in files, below 8. It never changes.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Link => 0,
+            Self::Image => 1,
+            Self::Script => 2,
+            Self::Style => 3,
+            Self::Frame => 4,
+            Self::Media => 5,
+            Self::Sitemap => 6,
+        }
+    }
+
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The name in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Image => "image",
+            Self::Script => "script",
+            Self::Style => "style",
+            Self::Frame => "frame",
+            Self::Media => "media",
+            Self::Sitemap => "sitemap",
+        }
+    }
+
     /// Whether it is something that the page loads.
     pub fn is_resource(self) -> bool {
         matches!(self, Self::Image | Self::Script | Self::Style | Self::Frame | Self::Media)
@@ -86,9 +124,20 @@ pub struct Edge {
     /// Whether its own `rel` says nofollow.
     #[serde(default)]
     pub nofollow: bool,
+    /// Whether the fragment is a place of the page that has the reference, which is also its target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_within: bool,
     /// Where it stands.
     #[serde(default)]
     pub place: Place,
+}
+
+impl Edge {
+    /// A reference to a URL, without a place.
+    pub fn new(to: &str, kind: EdgeKind) -> Self {
+        let place = Place::default();
+        Self { to: to.to_owned(), kind, fragment: None, nofollow: false, is_within: false, place }
+    }
 }
 
 /// A page in another language, as a page names it.
@@ -138,6 +187,15 @@ pub struct HtmlRecord {
     pub is_soft_404: bool,
 }
 
+impl HtmlRecord {
+    /// The URLs that it names, besides those that it refers to.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
+        let alternates = self.alternates.iter().map(|alternate| &alternate.url);
+        let others = self.canonical.iter().chain(&self.next).chain(&self.prev);
+        others.chain(alternates).map(String::as_str)
+    }
+}
+
 /// What is kept of one answer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -181,10 +239,24 @@ pub struct Record {
     pub headers: Vec<(String, String)>,
     /// What the page says, if it is HTML that was received whole with a status of 2xx.
     pub html: Option<HtmlRecord>,
+}
+
+/// All that a crawl finds in one answer; the item of [`AuditSpider`](crate::AuditSpider).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Answered {
+    /// What is kept of the answer itself.
+    pub record: Record,
     /// What the page refers to.
     pub edges: Vec<Edge>,
     /// What rules found on the page alone.
     pub findings: Vec<Finding>,
     /// Numbers of the page that limits are compared with.
     pub measures: Vec<Measure>,
+}
+
+impl From<Record> for Answered {
+    fn from(record: Record) -> Self {
+        Self { record, ..Self::default() }
+    }
 }

@@ -1,13 +1,13 @@
 //! The score of an audit: 0 to 10 points for each family of codes, with what was deducted for what.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::audit::Audit;
 use crate::code::{Code, PageClass, Severity};
 use crate::issue::Issue;
-use crate::record::{Kind, Record};
+use crate::record::Kind;
+use crate::site::{Address, Site};
 
 /// Points of a family without issues.
 const FULL: f64 = 10.0;
@@ -52,61 +52,98 @@ pub struct Deduction {
     pub points: f64,
 }
 
-impl Audit {
-    /// The score of the site. Accepted issues do not count.
-    pub fn score(&self) -> Score {
-        let mut by_code: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
-        self.issues.iter().for_each(|issue| by_code.entry(&issue.code).or_default().push(issue));
+/// Sums up what issues take from the score. They come in their order, so those of a code stand together.
+#[derive(Debug)]
+pub(crate) struct Scorer<'a> {
+    site: &'a Site,
+    /// Number of pages of each class that answered.
+    sizes: BTreeMap<PageClass, usize>,
+    families: BTreeMap<&'static str, Vec<Deduction>>,
+    code: Option<OfCode>,
+    /// A bit for each URL: whether an issue of the code is about it.
+    pages: Vec<u64>,
+}
+
+/// The issues of one code so far.
+#[derive(Debug)]
+struct OfCode {
+    code: Code,
+    severity: Severity,
+    pages: usize,
+    /// Most places of an issue that were not kept, and may be a page each.
+    not_kept: usize,
+}
+
+impl<'a> Scorer<'a> {
+    /// A score of these codes, which were judged.
+    pub(crate) fn new<'c>(site: &'a Site, codes: impl IntoIterator<Item = &'c Code>) -> Self {
         let classes = [PageClass::Any, PageClass::Html, PageClass::Indexable, PageClass::Content];
-        let size = |class| self.site.pages(class).filter(|record| is_answered(record)).count();
-        let sizes: BTreeMap<PageClass, usize> = classes.map(|class| (class, size(class))).into();
-        let mut deductions: BTreeMap<&'static str, Vec<Deduction>> = BTreeMap::new();
-        for code in &self.codes {
-            let family = deductions.entry(code.family).or_default();
-            if let Some(issues) = by_code.get(code.name) {
-                family.extend(self.deduction(code, issues, sizes[&code.judges]));
+        let mut sizes: BTreeMap<PageClass, usize> = classes.map(|class| (class, 0)).into();
+        for address in site.addresses().filter(|address| is_answered(*address)) {
+            for (class, size) in &mut sizes {
+                *size += usize::from(address.is(*class));
             }
         }
-        let families: BTreeMap<&'static str, FamilyScore> = deductions
+        let families = codes.into_iter().map(|code| (code.family, Vec::new())).collect();
+        Self { site, sizes, families, code: None, pages: Vec::new() }
+    }
+
+    /// Counts an issue of a code.
+    pub(crate) fn add(&mut self, issue: &Issue, code: &Code) {
+        if self.code.as_ref().is_none_or(|of| of.code.name != code.name) {
+            self.end_code();
+            self.pages.clear();
+            self.pages.resize(self.site.addresses().len().div_ceil(64), 0);
+            self.code = Some(OfCode { code: *code, severity: issue.severity, pages: 0, not_kept: 0 });
+        }
+        let places = issue.at.iter().filter_map(|place| place.page.as_deref());
+        // The page itself, or else those of its places.
+        if !self.count(&issue.url, code) {
+            places.for_each(|url| {
+                self.count(url, code);
+            });
+            let not_kept = issue.sources.saturating_sub(issue.at.len());
+            self.code.iter_mut().for_each(|of| of.not_kept = of.not_kept.max(not_kept));
+        }
+    }
+
+    /// Counts a page once, if the code judges it. Returns whether it does.
+    fn count(&mut self, url: &str, code: &Code) -> bool {
+        let page = self.site.find(url).and_then(Address::requested);
+        let Some(page) = page.filter(|page| is_answered(*page) && page.is(code.judges)) else { return false };
+        let (word, bit) = (page.number() as usize / 64, 1 << (page.number() % 64));
+        if self.pages[word] & bit == 0 {
+            self.pages[word] |= bit;
+            self.code.iter_mut().for_each(|of| of.pages += 1);
+        }
+        true
+    }
+
+    fn end_code(&mut self) {
+        let Some(OfCode { code, severity, pages, not_kept }) = self.code.take() else { return };
+        let of = self.sizes[&code.judges];
+        let pages = (pages > 0).then(|| (pages + not_kept).min(of));
+        let share = pages.map_or(1.0, |pages| pages as f64 / of.max(1) as f64);
+        let points = match severity {
+            Severity::Error => 1.0 + 4.0 * share,
+            Severity::Warning => 0.2 + 1.3 * share,
+            Severity::Notice => return,
+        };
+        let deduction = Deduction { code: code.name, severity, pages, of, points: rounded(points) };
+        self.families.entry(code.family).or_default().push(deduction);
+    }
+
+    /// The score, after all issues.
+    pub(crate) fn finish(mut self) -> Score {
+        self.end_code();
+        let families: BTreeMap<&'static str, FamilyScore> = self
+            .families
             .into_iter()
             .map(|(family, deductions)| (family, FamilyScore::of(deductions)))
             .collect();
         let sum: f64 = families.values().map(|family| family.score).sum();
         let overall = (!families.is_empty()).then(|| rounded(sum / families.len() as f64));
         Score { overall, families }
-    }
-
-    fn deduction(&self, code: &Code, issues: &[&Issue], of: usize) -> Option<Deduction> {
-        let severity = issues.iter().map(|issue| issue.severity).min()?;
-        let pages = self.affected(code.judges, issues).map(|pages| pages.min(of));
-        let share = pages.map_or(1.0, |pages| pages as f64 / of.max(1) as f64);
-        let points = match severity {
-            Severity::Error => 1.0 + 4.0 * share,
-            Severity::Warning => 0.2 + 1.3 * share,
-            Severity::Notice => return None,
-        };
-        Some(Deduction { code: code.name, severity, pages, of, points: rounded(points) })
-    }
-
-    /// The number of pages of a class that issues are about: their own, or else those of their places. Places beyond those that an issue keeps
-    /// count as a page each. `None` if the issues are about no page.
-    fn affected(&self, class: PageClass, issues: &[&Issue]) -> Option<usize> {
-        let is_judged = |url: &str| {
-            self.site.get(url).is_some_and(|record| is_answered(record) && self.site.is(record, class))
-        };
-        let mut pages: HashSet<&str> = HashSet::new();
-        let mut not_kept = 0;
-        for issue in issues {
-            if is_judged(&issue.url) {
-                pages.insert(&issue.url);
-                continue;
-            }
-            pages.extend(
-                issue.at.iter().filter_map(|place| place.page.as_deref()).filter(|url| is_judged(url)),
-            );
-            not_kept = not_kept.max(issue.sources.saturating_sub(issue.at.len()));
-        }
-        (!pages.is_empty()).then_some(pages.len() + not_kept)
     }
 }
 
@@ -131,9 +168,9 @@ impl Score {
     }
 }
 
-/// Whether a record is a page of the site that answered, and not a sitemap, a resource or a link to another site.
-fn is_answered(record: &Record) -> bool {
-    record.kind == Kind::Page && record.status.is_some()
+/// Whether a URL is a page of the site that answered, and not a sitemap, a resource or a link to another site.
+fn is_answered(address: Address<'_>) -> bool {
+    address.kind() == Some(Kind::Page) && address.status().is_some()
 }
 
 /// Two decimals, so that what is listed adds up.

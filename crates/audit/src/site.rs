@@ -1,48 +1,50 @@
 //! The site as the audit found it: the answers, and the references between them.
+//!
+//! What is known of a site is on disk, sorted by URL. In memory are some numbers for each URL, so that a rule can ask what a URL answers, where it
+//! leads and what leads there without reading.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+mod address;
+mod addresses;
+mod answers;
+mod build;
+mod columns;
+mod references;
+mod walk;
 
-use huntsman_text::urlparts::CanonicalOptions;
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
-use crate::code::PageClass;
-use crate::finding::{Finding, Place};
-use crate::rank::LinkGraph;
-use crate::record::{Edge, EdgeKind, Kind, Record};
+use huntsman_crawler::{Error, Result};
 use huntsman_middleware::AuditSettings;
+use huntsman_text::urlparts::CanonicalOptions;
+use serde::{Deserialize, Serialize};
 use url::Url;
+
+use self::addresses::Addresses;
+use self::answers::Known;
+use self::columns::{Columns, Flag};
+use self::references::{Fragment, Pointer};
+use crate::code::PageClass;
+use crate::disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter, Spool, put_number};
+use crate::edges::EdgeReader;
+use crate::finding::Finding;
+use crate::record::{Edge, EdgeKind, Kind, Record};
+use crate::segment::{Judged, Locator, answer_at, no_entry};
+
+pub use self::address::{Address, Answer, End, Mention, Resolution};
+pub(crate) use self::build::build;
 
 /// Redirects that are followed from one URL.
 const MAX_HOPS: usize = 10;
 
 /// Why a URL of the site was not requested.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Refused {
     /// The reason, as in `drops.jsonl`.
     pub reason: String,
     /// What the reason says, such as the line of a robots.txt.
     pub detail: Option<String>,
-}
-
-/// Where a URL leads in the end.
-#[derive(Clone, Copy, Debug)]
-pub enum End<'a> {
-    /// This is the last answer, or the failure.
-    At(&'a Record),
-    /// The redirects come back to a URL that was passed, or do not end.
-    Loop,
-    /// The last URL was not requested, or nothing is known of it.
-    Unknown,
-}
-
-/// A URL followed through its redirects.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Resolution<'a> {
-    /// The redirects, in order.
-    pub hops: Vec<&'a Record>,
-    /// Where they lead.
-    pub end: End<'a>,
 }
 
 /// What is wrong with an answer, or with its absence.
@@ -63,70 +65,47 @@ pub enum Fault {
 }
 
 /// The site after the crawl. URLs are without fragments, and all lists are sorted by URL.
+///
+/// Lists are read from disk one after the other. If reading fails, they end, and the audit fails with the error once the rule that reads has
+/// returned.
 #[derive(Debug)]
 pub struct Site {
-    /// By URL, which is also how they are found.
-    records: Vec<Record>,
-    /// By the form in which the crawl compares URLs, where it is another one: of two spellings only one is fetched.
-    folded: HashMap<String, usize>,
-    /// Source and number of each reference, by target, source and number: eight bytes a reference.
-    inlinks: Vec<(u32, u32)>,
-    refused: BTreeMap<String, Refused>,
-    listed: BTreeSet<String>,
-    later_pages: HashSet<String>,
-    depths: Vec<Option<u16>>,
-    ranks: Vec<Option<f32>>,
-    redirect_targets: HashSet<String>,
-    missing_key: HashSet<String>,
-    own_origins: HashSet<String>,
+    parts: Parts,
+    /// What the crawl wrote; it has the places of references.
+    segment: Spool,
+    frames: Mutex<Frames>,
+    /// Frames of the segment.
+    cache: Cache<Vec<u8>>,
     limits: AuditSettings,
     is_complete: bool,
+    failure: Mutex<Option<Error>>,
+}
+
+/// What a site is made of.
+#[derive(Debug)]
+struct Parts {
+    addresses: Addresses,
+    columns: Columns,
+    known: List<Known>,
+    references: List<Pointer>,
+    fragments: List<Fragment>,
+    /// Hosts with their ports.
+    own: HashSet<String>,
+    number_of_references: u64,
+    scratch: Scratch,
 }
 
 impl Site {
-    /// The site of these records. `refused` are the URLs that the crawl did not request, and `is_complete` says whether it ended by itself.
-    pub(crate) fn new(
-        records: Vec<Record>,
-        refused: BTreeMap<String, Refused>,
-        limits: AuditSettings,
-        is_complete: bool,
-    ) -> Self {
-        let records = merged(records);
-        let mut folded = HashMap::new();
-        for (at, record) in records.iter().enumerate() {
-            let form = fold(&record.url);
-            if form != record.url {
-                folded.entry(form).or_insert(at);
-            }
-        }
-        let inlinks = by_target(&records);
-        let sitemaps = records.iter().filter(|record| record.kind == Kind::Sitemap);
-        let listed = sitemaps.flat_map(|sitemap| sitemap.edges.iter().map(|edge| edge.to.clone())).collect();
-        let missing =
-            records.iter().filter(|record| record.kind == Kind::Probe && record.status == Some(200));
-        let missing_key = missing.filter_map(|record| Some(record.html.as_ref()?.text_key.clone())).collect();
-        let pages = records.iter().filter(|record| record.kind == Kind::Page);
-        let own_origins = pages.map(|record| authority(&record.url).to_owned()).collect();
-        let redirect_targets = records.iter().filter_map(|record| record.redirect.clone()).collect();
-        let mut site = Self {
-            records,
-            folded,
-            inlinks,
-            refused,
-            listed,
-            later_pages: HashSet::new(),
-            depths: Vec::new(),
-            ranks: Vec::new(),
-            redirect_targets,
-            missing_key,
-            own_origins,
+    fn new(parts: Parts, segment: Spool, limits: AuditSettings, is_complete: bool) -> Result<Self> {
+        Ok(Self {
+            parts,
+            segment,
+            frames: Mutex::new(Frames::new()?),
+            cache: Cache::default(),
             limits,
             is_complete,
-        };
-        site.later_pages = site.find_later_pages();
-        site.depths = site.find_depths();
-        site.ranks = site.find_ranks();
-        site
+            failure: Mutex::new(None),
+        })
     }
 
     /// The settings of the audit.
@@ -139,266 +118,439 @@ impl Site {
         self.is_complete
     }
 
-    /// All answers.
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.records.iter()
-    }
-
-    /// The pages of a class.
-    pub fn pages(&self, class: PageClass) -> impl Iterator<Item = &Record> {
-        self.records.iter().filter(move |record| self.is(record, class))
-    }
-
-    /// Whether an answer belongs to a class.
-    pub fn is(&self, record: &Record, class: PageClass) -> bool {
-        if class == PageClass::Any {
-            return true;
-        }
-        let Some(html) = record.html.as_ref().filter(|_| record.kind == Kind::Page) else { return false };
-        let is_indexable = || !html.noindex && html.canonical.as_ref().is_none_or(|url| *url == record.url);
-        match class {
-            PageClass::Any | PageClass::Html => true,
-            PageClass::Indexable => is_indexable(),
-            PageClass::Content => {
-                is_indexable()
-                    && html.prev.is_empty()
-                    && !self.later_pages.contains(&record.url)
-                    && !self.is_soft_404(record)
-            }
+    /// The error that ended a list early, if there was one.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn check(&self) -> Result<()> {
+        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error.context("reading what the crawl found")),
+            None => Ok(()),
         }
     }
 
-    /// Whether a page says that it is missing, or equals the page that a path answers with which no site has.
-    pub fn is_soft_404(&self, record: &Record) -> bool {
-        let Some(html) = &record.html else { return false };
-        html.is_soft_404 || self.missing_key.contains(&html.text_key)
-    }
-
-    /// The answer of a URL, also if it was fetched in another spelling; `None` if it was not requested.
-    pub fn get(&self, url: &str) -> Option<&Record> {
-        self.number_of(url).map(|at| &self.records[at])
-    }
-
-    fn number_of(&self, url: &str) -> Option<usize> {
-        self.exactly(url).or_else(|| {
-            let form = fold(url);
-            self.exactly(&form).or_else(|| self.folded.get(&form).copied())
+    /// What was read; `None` after an error, which is kept.
+    fn read<T>(&self, found: Result<Option<T>>) -> Option<T> {
+        found.unwrap_or_else(|error| {
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            None
         })
     }
 
-    fn exactly(&self, url: &str) -> Option<usize> {
-        self.records.binary_search_by(|record| record.url.as_str().cmp(url)).ok()
-    }
-
-    /// Why a URL was not requested, if the crawl told so.
-    pub fn refused(&self, url: &str) -> Option<&Refused> {
-        self.refused.get(url)
-    }
-
     /// Why URLs were not requested.
-    pub(crate) fn refusals(&self) -> impl Iterator<Item = &Refused> {
-        self.refused.values()
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = Refused> {
+        self.addresses().filter(|address| address.is_refused()).filter_map(Address::refused)
+    }
+
+    /// All answers.
+    pub fn records(&self) -> impl Iterator<Item = Answer<'_>> {
+        Answers { site: self, cursor: self.parts.known.cursor() }
+    }
+
+    /// The pages of a class.
+    pub fn pages(&self, class: PageClass) -> impl Iterator<Item = Answer<'_>> {
+        self.records_of(move |address| address.is(class))
+    }
+
+    /// The number of pages of a class.
+    pub fn count(&self, class: PageClass) -> usize {
+        self.addresses().filter(|address| address.is_answered() && address.is(class)).count()
+    }
+
+    /// The answers of some URLs. Those of others are not read.
+    pub fn records_of<'a>(
+        &'a self,
+        wanted: impl Fn(Address<'a>) -> bool + 'a,
+    ) -> impl Iterator<Item = Answer<'a>> {
+        let mut answers = Answers { site: self, cursor: self.parts.known.cursor() };
+        std::iter::from_fn(move || answers.next_of(&wanted))
+    }
+
+    /// Every URL that was requested, referred to or named.
+    pub fn addresses(&self) -> impl ExactSizeIterator<Item = Address<'_>> {
+        (0..self.parts.columns.len()).map(|number| Address { site: self, number })
+    }
+
+    /// Every URL that is referred to by one of these kinds, once.
+    pub fn targets<'a>(
+        &'a self,
+        wanted: impl Fn(EdgeKind) -> bool + 'a,
+    ) -> impl Iterator<Item = Address<'a>> {
+        self.addresses().filter(move |address| address.is_referred_by(&wanted))
+    }
+
+    /// A URL that the audit knows, as it is spelled. If it does not know this spelling, another one of the same URL.
+    pub fn find(&self, url: &str) -> Option<Address<'_>> {
+        let number = self.parts.addresses.number(url).or_else(|| self.parts.addresses.number(&fold(url)))?;
+        Some(Address { site: self, number })
+    }
+
+    /// The answer of a URL, also if it was fetched in another spelling; `None` if it was not requested.
+    pub fn get(&self, url: &str) -> Option<Answer<'_>> {
+        self.find(url)?.answer()
     }
 
     /// Whether a URL is on a host of the site.
     pub fn is_own(&self, url: &str) -> bool {
-        self.own_origins.contains(authority(url))
-    }
-
-    /// Whether a sitemap lists a URL.
-    pub fn is_listed(&self, url: &str) -> bool {
-        self.listed.contains(url)
-    }
-
-    /// The URLs that sitemaps list.
-    pub fn listed(&self) -> impl Iterator<Item = &str> {
-        self.listed.iter().map(String::as_str)
+        self.parts.own.contains(authority(url))
     }
 
     /// The fewest links from a start URL to an answer; redirects do not count. `None` if no links lead there.
     pub fn depth(&self, url: &str) -> Option<u16> {
-        self.depths[self.exactly(url)?]
+        self.find(url)?.depth()
     }
 
     /// PageRank over the links of the site, from 0 to 100, which is that of the first page. A redirect passes all of it on, a link with nofollow
     /// loses its share, and links to the page itself do not count. `None` for what is no page of the site.
     pub fn rank(&self, url: &str) -> Option<f32> {
-        self.ranks[self.exactly(url)?]
+        self.find(url)?.rank()
     }
 
-    /// Whether a redirect leads to exactly this URL.
-    pub fn is_redirect_target(&self, url: &str) -> bool {
-        self.redirect_targets.contains(url)
-    }
-
-    /// The references to exactly this URL, with the pages that have them.
-    pub fn references(&self, url: &str) -> impl Iterator<Item = (&Record, &Edge)> {
-        let start = self.inlinks.partition_point(|at| self.reference(*at).1.to.as_str() < url);
-        let first = self.inlinks.get(start).map(|at| self.reference(*at).1.to.as_str());
-        let to = first.filter(|first| *first == url);
-        let all = self.inlinks[start..].iter().map(|at| self.reference(*at));
-        all.take_while(move |(_, edge)| to == Some(edge.to.as_str()))
-    }
-
-    fn reference(&self, (source, number): (u32, u32)) -> (&Record, &Edge) {
-        let record = &self.records[source as usize];
-        (record, &record.edges[number as usize])
+    /// The references to exactly this URL, in the order of the pages that have them.
+    pub fn references(&self, url: &str) -> impl Iterator<Item = Mention<'_>> {
+        self.parts
+            .addresses
+            .number(url)
+            .into_iter()
+            .flat_map(|number| Address { site: self, number }.references())
     }
 
     /// A finding with the places of these references. Of many only the first are kept, and all are counted.
-    pub fn told<'a>(
-        &self,
-        finding: Finding,
-        references: impl Iterator<Item = (&'a Record, &'a Edge)>,
-    ) -> Finding {
-        references.fold(finding, |finding, (source, edge)| {
-            finding.at_made(|| Place { page: Some(source.url.clone()), ..edge.place.clone() })
-        })
+    pub fn told<'a>(&self, finding: Finding, references: impl Iterator<Item = Mention<'a>>) -> Finding {
+        references.fold(finding, |finding, reference| finding.at_made(|| reference.place()))
     }
 
-    /// The links to exactly this URL.
-    pub fn links(&self, url: &str) -> impl Iterator<Item = (&Record, &Edge)> {
-        self.references(url).filter(|(_, edge)| edge.kind == EdgeKind::Link)
+    /// Number of bytes of what the crawl found.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        self.segment.len()
     }
 
-    /// Every URL that is referred to by one of these kinds, once.
-    pub fn targets(&self, wanted: impl Fn(EdgeKind) -> bool) -> impl Iterator<Item = &str> {
-        let mut last = None;
-        self.inlinks.iter().map(|at| self.reference(*at).1).filter_map(move |edge| {
-            let is_new = last != Some(edge.to.as_str()) && wanted(edge.kind);
-            is_new.then(|| {
-                last = Some(edge.to.as_str());
-                edge.to.as_str()
-            })
-        })
+    /// Where files may be kept that nobody needs after the audit.
+    pub(crate) fn scratch(&self) -> &Scratch {
+        &self.parts.scratch
     }
 
-    /// Follows a URL through its redirects.
-    pub fn resolve(&self, url: &str) -> Resolution<'_> {
-        let mut hops: Vec<&Record> = Vec::new();
-        let mut at = url.to_owned();
-        loop {
-            let Some(record) = self.get(&at) else { return Resolution { hops, end: End::Unknown } };
-            let Some(next) = &record.redirect else { return Resolution { hops, end: End::At(record) } };
-            if hops.len() >= MAX_HOPS || hops.iter().any(|hop| hop.url == record.url) {
-                return Resolution { hops, end: End::Loop };
+    /// Groups URLs by a key, on disk. Calls `each` with the URLs of each key that has more than one, in the order of URLs.
+    pub fn each_group<'a>(
+        &'a self,
+        keys: impl IntoIterator<Item = (u128, Address<'a>)>,
+        mut each: impl FnMut(&[Address<'a>]),
+    ) {
+        let grouped = || {
+            let mut sorter: Sorter<Keyed> = Sorter::new(&self.parts.scratch, self.limits.audit_sorted_bytes);
+            for (key, address) in keys {
+                sorter.push(Keyed { key, number: address.number })?;
             }
-            hops.push(record);
-            at.clone_from(next);
-        }
+            let (mut group, mut last): (Vec<Address<'_>>, u128) = (Vec::new(), 0);
+            for keyed in sorter.finish()? {
+                let Keyed { key, number } = keyed?;
+                if key != last || group.is_empty() {
+                    if group.len() > 1 {
+                        each(&group);
+                    }
+                    group.clear();
+                    last = key;
+                }
+                group.push(Address { site: self, number });
+            }
+            if group.len() > 1 {
+                each(&group);
+            }
+            Ok(Some(()))
+        };
+        self.read(grouped());
     }
 
-    /// What is wrong with an answer; `None` if nothing is.
-    pub fn fault(&self, record: &Record) -> Option<Fault> {
-        if record.is_challenge {
-            return Some(Fault::Unverified);
-        }
-        if let Some(error) = &record.error {
-            return match error.as_str() {
-                "dns" => Some(Fault::Dns),
-                "connect" | "tls" | "connection_reset" | "bad_response" => Some(Fault::Connection),
-                "robots_unreachable" => Some(self.robots_fault(record)),
-                error if error.ends_with("_timeout") => Some(Fault::Timeout),
-                _ => Some(Fault::Unverified),
+    /// Calls `each` with the pairs that are not there the other way round, too.
+    pub(crate) fn each_one_way<'a>(
+        &'a self,
+        pairs: impl IntoIterator<Item = (Address<'a>, Address<'a>)>,
+        mut each: impl FnMut(Address<'a>, Address<'a>),
+    ) {
+        let compared = || {
+            let mut sorter: Sorter<Pair> = Sorter::new(&self.parts.scratch, self.limits.audit_sorted_bytes);
+            for (from, to) in pairs {
+                let (low, high) = (from.number.min(to.number), from.number.max(to.number));
+                sorter.push(Pair { low, high, is_up: from.number == low })?;
+            }
+            // The pair that is under way, and whether it is there upwards and downwards.
+            let mut last: Option<(Pair, [bool; 2])> = None;
+            let mut told = |(pair, directions): (Pair, [bool; 2])| {
+                let address = |number| Address { site: self, number };
+                match directions {
+                    [true, false] => each(address(pair.low), address(pair.high)),
+                    [false, true] => each(address(pair.high), address(pair.low)),
+                    _ => {}
+                }
             };
-        }
-        match record.status? {
-            401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Fault::Unverified),
-            status @ 400..=499 => Some(Fault::Client(status)),
-            status @ 500..=599 => Some(Fault::Server(status)),
-            _ => None,
-        }
-    }
-
-    /// What is wrong with a host whose robots.txt could not be had: a host that cannot be reached at all is the fault of its links.
-    fn robots_fault(&self, record: &Record) -> Fault {
-        let robots = Url::parse(&record.url).ok().and_then(|url| url.join("/robots.txt").ok());
-        let found = robots.and_then(|url| self.get(url.as_str())).filter(|found| found.kind == Kind::Robots);
-        match found.and_then(|found| self.fault(found)) {
-            Some(fault @ (Fault::Dns | Fault::Connection)) => fault,
-            _ => Fault::Unverified,
-        }
-    }
-
-    /// Pages that follow another one in a series, as both pages say.
-    fn find_later_pages(&self) -> HashSet<String> {
-        let mut later = HashSet::new();
-        for record in self.pages(PageClass::Html) {
-            let next = record.html.iter().flat_map(|html| &html.next).filter_map(|url| self.get(url));
-            for target in next.filter(|target| target.edges.iter().any(|edge| edge.to == record.url)) {
-                later.insert(target.url.clone());
-            }
-        }
-        later
-    }
-
-    fn find_depths(&self) -> Vec<Option<u16>> {
-        let mut depths = vec![None; self.records.len()];
-        let starts = self.records.iter().enumerate().filter(|(_, record)| record.is_start);
-        let mut queue: VecDeque<usize> = starts.map(|(at, _)| at).collect();
-        queue.iter().for_each(|at| depths[*at] = Some(0));
-        while let Some(at) = queue.pop_front() {
-            let depth: u16 = depths[at].unwrap_or(0);
-            let record = &self.records[at];
-            if let Some(next) = record.redirect.as_ref().and_then(|url| self.exactly(url))
-                && depths[next].is_none()
-            {
-                depths[next] = Some(depth);
-                queue.push_front(next);
-            }
-            for edge in record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
-                if let Some(next) = self.number_of(&edge.to)
-                    && depths[next].is_none()
-                {
-                    depths[next] = Some(depth.saturating_add(1));
-                    queue.push_back(next);
+            for pair in sorter.finish()? {
+                let pair = pair?;
+                let is_same = |(last, _): &(Pair, _)| (last.low, last.high) == (pair.low, pair.high);
+                if !last.as_ref().is_some_and(is_same) {
+                    last.replace((pair, [false; 2])).into_iter().for_each(&mut told);
+                }
+                if let Some((_, directions)) = &mut last {
+                    directions[usize::from(!pair.is_up)] = true;
                 }
             }
-        }
-        depths
+            last.into_iter().for_each(told);
+            Ok(Some(()))
+        };
+        self.read(compared());
     }
 
-    fn find_ranks(&self) -> Vec<Option<f32>> {
-        // URLs of the site that answered: to a dead link nothing is passed on.
-        let is_node = |record: &Record| record.kind == Kind::Page && record.status.is_some();
-        let mut numbers = vec![None; self.records.len()];
-        let nodes: Vec<&Record> = self.records.iter().filter(|record| is_node(record)).collect();
-        let places = (0..self.records.len()).filter(|at| is_node(&self.records[*at]));
-        places.zip(0_u32..).for_each(|(at, number)| numbers[at] = Some(number));
-        let number = |url: &str| numbers[self.number_of(url)?];
-        let mut graph = LinkGraph::default();
-        for (own, record) in (0_u32..).zip(nodes) {
-            if let Some(target) = &record.redirect {
-                graph.add(number(target).filter(|target| *target != own), 0);
+    /// Calls `each` with each fragment that links name, its target and these links, as far as the pages with the links do not have it themselves.
+    pub(crate) fn each_fragment<'a>(&'a self, mut each: impl FnMut(Address<'a>, &str, &[Mention<'a>])) {
+        let mut read = || {
+            let mut cursor = self.parts.fragments.cursor();
+            let mut named: Option<(u32, Box<str>)> = None;
+            let mut links: Vec<Mention<'_>> = Vec::new();
+            while let Some(found) = cursor.next()? {
+                let is_same =
+                    named.as_ref().is_some_and(|(to, text)| *to == found.to && *text == found.fragment);
+                if !is_same {
+                    if let Some((to, text)) = &named {
+                        each(Address { site: self, number: *to }, text, &links);
+                    }
+                    named = Some((found.to, found.fragment.clone()));
+                    links.clear();
+                }
+                let pointer = Pointer::new([found.to; 2], found.source, found.index, (EdgeKind::Link, false));
+                links.push(Mention { site: self, pointer });
+            }
+            if let Some((to, text)) = &named {
+                each(Address { site: self, number: *to }, text, &links);
+            }
+            Ok(Some(()))
+        };
+        self.read(read());
+    }
+
+    /// Calls `each` with all HTML pages and what rules found on each of them alone.
+    pub(crate) fn each_judged(&self, mut each: impl FnMut(Answer<'_>, Judged) -> Result<()>) -> Result<()> {
+        let mut cursor = self.parts.known.cursor();
+        while let Some(known) = cursor.next()? {
+            let address = Address { site: self, number: known.number };
+            if known.is_refusal || !address.is(PageClass::Html) {
                 continue;
             }
-            let all_lost = record.html.as_ref().is_some_and(|html| html.nofollow);
-            // A target with any link that counts is passed its share.
-            let mut targets: BTreeMap<u32, bool> = BTreeMap::new();
-            for edge in record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
-                if let Some(target) = number(&edge.to).filter(|target| *target != own) {
-                    *targets.entry(target).or_default() |= !(edge.nofollow || all_lost);
-                }
-            }
-            let lost = targets.values().filter(|counts| !**counts).count();
-            let followed = targets.iter().filter(|(_, counts)| **counts).map(|(target, _)| *target);
-            graph.add(followed, u32::try_from(lost).unwrap_or(u32::MAX));
+            let stored = known.stored()?;
+            each(Answer::new(address, &stored)?, stored.judged()?)?;
         }
-        let ranks = graph.ranks();
-        numbers.into_iter().map(|number| number.map(|number| ranks[number as usize])).collect()
+        Ok(())
+    }
+
+    /// For each URL in order the number of links that lead to it, and of pages that have them.
+    pub(crate) fn link_counts(&self) -> LinkCounts<'_> {
+        LinkCounts { site: self, cursor: self.parts.references.cursor(), ahead: None }
+    }
+
+    /// Number of references of all answers.
+    pub(crate) fn number_of_references(&self) -> u64 {
+        self.parts.number_of_references
+    }
+
+    /// Calls `each` with the answers that have references, and these in the order of the source.
+    pub(crate) fn each_source(
+        &self,
+        each: &mut dyn FnMut(Address<'_>, &mut EdgeReader<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut cursor = self.parts.known.cursor();
+        while let Some(known) = cursor.next()? {
+            if known.is_refusal {
+                continue;
+            }
+            let stored = known.stored()?;
+            if stored.has_references {
+                let address = Address { site: self, number: known.number };
+                self.with_edges(stored.locator, |edges| each(address, edges))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the references at a place of the segment.
+    fn with_edges<T>(
+        &self,
+        locator: Locator,
+        read: impl FnOnce(&mut EdgeReader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let frame = self.cache.get(locator.frame, || {
+            let mut frame = Vec::new();
+            let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+            frames.read(&self.segment, locator.frame, &mut frame).map(|_| frame)
+        })?;
+        let parts = answer_at(&frame, locator.entry);
+        let edges = parts.and_then(|parts| EdgeReader::new(parts.edges));
+        read(&mut edges.ok_or_else(|| no_entry(&self.segment, locator.frame))?)
+    }
+
+    /// The references of an answer, in the order of the source.
+    fn edges(&self, number: u32) -> Result<Vec<Edge>> {
+        let mut cursor = self.parts.known.from(number);
+        let Some(known) = cursor.next_of(number)?.filter(|known| !known.is_refusal) else {
+            return Ok(Vec::new());
+        };
+        let locator = known.stored()?.locator;
+        self.with_edges(locator, |edges| edges.all().map_err(|_| no_entry(&self.segment, locator.frame)))
+    }
+
+    /// What is known of a URL: the answer or why it was not requested.
+    fn known(&self, number: u32, is_refusal: bool) -> Result<Option<Known>> {
+        let mut cursor = self.parts.known.from(number);
+        while let Some(known) = cursor.next_of(number)? {
+            if known.is_refusal == is_refusal {
+                return Ok(Some(known.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is(&self, number: u32, class: PageClass) -> bool {
+        let columns = &self.parts.columns;
+        let has = |flag| columns.has(number, flag);
+        if class == PageClass::Any {
+            return true;
+        }
+        let is_html = has(Flag::ANSWERED) && has(Flag::HTML) && columns.kind(number) == Kind::Page;
+        let is_indexable = is_html && !has(Flag::NOINDEX) && !has(Flag::CANONICAL_ELSEWHERE);
+        match class {
+            PageClass::Any | PageClass::Html => is_html,
+            PageClass::Indexable => is_indexable,
+            PageClass::Content => {
+                is_indexable && !has(Flag::HAS_PREV) && !has(Flag::LATER) && !has(Flag::SOFT_404)
+            }
+        }
     }
 }
 
-/// The references of all records, as numbers of the record and of the edge, by target.
-fn by_target(records: &[Record]) -> Vec<(u32, u32)> {
-    let number = |at: usize| u32::try_from(at).expect("fewer than 2^32 records fit into memory");
-    let mut references = Vec::with_capacity(records.iter().map(|record| record.edges.len()).sum());
-    for (source, record) in records.iter().enumerate() {
-        references.extend((0..record.edges.len()).map(|edge| (number(source), number(edge))));
+/// Answers in order.
+#[derive(Debug)]
+struct Answers<'a> {
+    site: &'a Site,
+    cursor: Cursor<'a, Known>,
+}
+
+impl<'a> Answers<'a> {
+    fn next_of(&mut self, wanted: &dyn Fn(Address<'a>) -> bool) -> Option<Answer<'a>> {
+        let mut read = || {
+            while let Some(known) = self.cursor.next()? {
+                let address = Address { site: self.site, number: known.number };
+                if !known.is_refusal && wanted(address) {
+                    return Answer::new(address, &known.stored()?).map(Some);
+                }
+            }
+            Ok(None)
+        };
+        let found = read();
+        self.site.read(found)
     }
-    let to = |at: &(u32, u32)| records[at.0 as usize].edges[at.1 as usize].to.as_str();
-    references.sort_unstable_by(|a, b| (to(a), a).cmp(&(to(b), b)));
-    references
+}
+
+impl<'a> Iterator for Answers<'a> {
+    type Item = Answer<'a>;
+
+    fn next(&mut self) -> Option<Answer<'a>> {
+        self.next_of(&|_| true)
+    }
+}
+
+/// Numbers of links, in the order of their targets.
+#[derive(Debug)]
+pub(crate) struct LinkCounts<'a> {
+    site: &'a Site,
+    cursor: Cursor<'a, Pointer>,
+    /// A reference that was read and belongs to a later target.
+    ahead: Option<Pointer>,
+}
+
+impl LinkCounts<'_> {
+    /// The number of links that lead to this URL, and of pages that have them. URLs must be asked for in order.
+    pub(crate) fn of(&mut self, address: Address<'_>) -> (usize, usize) {
+        let (mut links, mut pages, mut last) = (0, 0, None);
+        let mut read = || {
+            loop {
+                let pointer = match self.ahead.take() {
+                    Some(pointer) => Some(pointer),
+                    None => self.cursor.next()?.copied(),
+                };
+                let Some(pointer) = pointer else { return Ok(None::<()>) };
+                if pointer.to > address.number {
+                    self.ahead = Some(pointer);
+                    return Ok(None);
+                }
+                if pointer.to == address.number && pointer.kind() == Some(EdgeKind::Link) {
+                    links += 1;
+                    // Those of a page stand together.
+                    pages += usize::from(last.replace(pointer.source) != Some(pointer.source));
+                }
+            }
+        };
+        let done = read();
+        self.site.read(done);
+        (links, pages)
+    }
+}
+
+/// A URL with a key, to be grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Keyed {
+    key: u128,
+    number: u32,
+}
+
+impl Entry for Keyed {
+    fn put(&self, _: Option<&Self>, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.key.to_le_bytes());
+        put_number(self.number.into(), out);
+    }
+
+    fn read(_: Option<&Self>, from: &mut Fields<'_>) -> Option<Self> {
+        let key = u128::from_le_bytes(from.take(16)?.try_into().ok()?);
+        Some(Self { key, number: from.number_u32()? })
+    }
+}
+
+/// Two URLs, one of which names the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    low: u32,
+    high: u32,
+    is_up: bool,
+}
+
+impl Entry for Pair {
+    fn put(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_number(u64::from(self.low - before.map_or(0, |before| before.low)), out);
+        put_number(u64::from(self.high) << 1 | u64::from(self.is_up), out);
+    }
+
+    fn read(before: Option<&Self>, from: &mut Fields<'_>) -> Option<Self> {
+        let low = before.map_or(0, |before| before.low).checked_add(from.number_u32()?)?;
+        let high = from.number()?;
+        Some(Self { low, high: u32::try_from(high >> 1).ok()?, is_up: high & 1 == 1 })
+    }
+}
+
+/// What is wrong with an answer; `None` if nothing is.
+fn fault(record: &Record) -> Option<Fault> {
+    if record.is_challenge {
+        return Some(Fault::Unverified);
+    }
+    if let Some(error) = &record.error {
+        return match error.as_str() {
+            "dns" => Some(Fault::Dns),
+            "connect" | "tls" | "connection_reset" | "bad_response" => Some(Fault::Connection),
+            error if error.ends_with("_timeout") => Some(Fault::Timeout),
+            _ => Some(Fault::Unverified),
+        };
+    }
+    match record.status? {
+        401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Fault::Unverified),
+        status @ 400..=499 => Some(Fault::Client(status)),
+        status @ 500..=599 => Some(Fault::Server(status)),
+        _ => None,
+    }
 }
 
 /// Host and port of a URL.
@@ -416,24 +568,4 @@ pub(crate) fn front_of(url: &str) -> String {
 /// The form in which the crawl compares URLs.
 pub(crate) fn fold(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| CanonicalOptions::default().canonical(&url))
-}
-
-/// One record for each URL, in the order of URLs: a whole answer before a failure, a page before anything else.
-fn merged(mut records: Vec<Record>) -> Vec<Record> {
-    let rank = |record: &Record| {
-        // A page that comes once its cookie is there is no redirect.
-        let is_self = record.redirect.as_deref() == Some(record.url.as_str());
-        (record.error.is_some(), is_self, record.is_head, record.kind, !record.is_start)
-    };
-    // Of several failed tries the order of arrival must not decide.
-    let said = |record: &Record| (record.status, record.bytes);
-    records.sort_by(|a, b| {
-        (&a.url, rank(a), said(a), &a.error, &a.detail).cmp(&(&b.url, rank(b), said(b), &b.error, &b.detail))
-    });
-    records.dedup_by(|later, first| {
-        let is_same = later.url == first.url;
-        first.is_start |= is_same && later.is_start;
-        is_same
-    });
-    records
 }

@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::finding::{Finding, Findings, Place};
 use crate::page::{AuditedPage, without_fragment};
-use crate::record::{Edge, EdgeKind, Kind, Record};
+use crate::record::{Answered, Edge, EdgeKind, Kind, Record};
 use crate::rule::RuleSet;
 
 /// Why a URL is requested; a name of [`Kind`].
@@ -125,10 +125,11 @@ impl AuditSpider {
     }
 
     /// Queues what the page refers to.
-    fn follow(&self, record: &Record, out: &mut Output<Record>) {
+    fn follow(&self, answered: &Answered, out: &mut Output<Answered>) {
+        let record = &answered.record;
         let cx = out.context().clone();
         let mut queued = HashSet::new();
-        for edge in &record.edges {
+        for edge in &answered.edges {
             let is_resource = edge.kind.is_resource();
             if (is_resource && !self.reach.resources) || !queued.insert((edge.to.as_str(), is_resource)) {
                 continue;
@@ -151,7 +152,7 @@ impl AuditSpider {
         }
     }
 
-    fn look_at(&self, url: Url, kind: EdgeKind, cx: &Context, out: &mut Output<Record>) {
+    fn look_at(&self, url: Url, kind: EdgeKind, cx: &Context, out: &mut Output<Answered>) {
         if in_scope(&url, cx) {
             match kind {
                 EdgeKind::Link if self.reach.follow => out.request(Request::get(url)),
@@ -174,13 +175,14 @@ impl AuditSpider {
         }
         if url.host_str().is_some_and(|host| host.ends_with(".invalid")) {
             if self.is_first(without_fragment(&url)) {
-                out.item(Record {
+                let record = Record {
                     url: without_fragment(&url),
                     kind: Kind::External,
                     error: Some("dns".to_owned()),
                     detail: Some("names that end in .invalid have no address (RFC 2606)".to_owned()),
                     ..Record::default()
-                });
+                };
+                out.item(record.into());
             }
             return;
         }
@@ -188,7 +190,7 @@ impl AuditSpider {
     }
 
     /// Follows a redirect, as the same kind of request.
-    fn redirected(&self, page: &Page, record: &Record, out: &mut Output<Record>) {
+    fn redirected(&self, page: &Page, record: &Record, out: &mut Output<Answered>) {
         let Some(target) = record.redirect.as_ref().and_then(|url| Url::parse(url).ok()) else { return };
         let request = page.request();
         let is_own = in_scope(&target, out.context());
@@ -224,7 +226,7 @@ impl AuditSpider {
     }
 
     /// Tries an external URL again that seems to be broken. Returns whether it does.
-    fn try_again(&self, request: &Request, is_broken: bool, out: &mut Output<Record>) -> bool {
+    fn try_again(&self, request: &Request, is_broken: bool, out: &mut Output<Answered>) -> bool {
         let kind = kind_of(request);
         let tried = request.meta_value(TRY).unwrap_or(0);
         let is_head = request.method == Method::HEAD;
@@ -243,7 +245,7 @@ impl AuditSpider {
     }
 
     /// Looks at a path that no site has, once for each origin of a start URL.
-    fn probe(&self, page: &Page, out: &mut Output<Record>) {
+    fn probe(&self, page: &Page, out: &mut Output<Answered>) {
         if !page.request().meta_flag(meta::IS_START_REQUEST) || !self.reach.follow {
             return;
         }
@@ -255,7 +257,7 @@ impl AuditSpider {
 }
 
 impl Spider for AuditSpider {
-    type Item = Record;
+    type Item = Answered;
 
     fn name(&self) -> &str {
         "audit"
@@ -265,10 +267,11 @@ impl Spider for AuditSpider {
         self.start.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(Start::none)
     }
 
-    fn parse(&self, page: &Page, out: &mut Output<Record>) -> Result<()> {
+    fn parse(&self, page: &Page, out: &mut Output<Answered>) -> Result<()> {
         let judge =
             out.context().component::<Judge>().ok_or_else(|| Error::usage("an audit needs its component"))?;
-        let mut record = record_of(page);
+        let mut answered = Answered::from(record_of(page));
+        let record = &answered.record;
         let status = page.response().status;
         let is_broken = status.is_client_error() || status.is_server_error();
         // Some servers refuse HEAD, and some answer it without a length.
@@ -277,16 +280,18 @@ impl Spider for AuditSpider {
             return Ok(());
         }
         if record.redirect.is_some() {
-            self.redirected(page, &record, out);
-        } else if judged(page, &mut record, &judge.limits, &judge.rules) && record.kind == Kind::Page {
-            self.follow(&record, out);
+            self.redirected(page, record, out);
+        } else if judged(page, &mut answered, &judge.limits, &judge.rules)
+            && answered.record.kind == Kind::Page
+        {
+            self.follow(&answered, out);
             self.probe(page, out);
         }
-        out.item(record);
+        out.item(answered);
         Ok(())
     }
 
-    fn failed(&self, request: &Request, error: &Error, out: &mut Output<Record>) -> Result<()> {
+    fn failed(&self, request: &Request, error: &Error, out: &mut Output<Answered>) -> Result<()> {
         let fetch = error.downcast_ref::<FetchError>();
         let name = reason_of(error, fetch);
         let is_refused = name == "address_refused";
@@ -306,7 +311,7 @@ impl Spider for AuditSpider {
                 );
             }
         }
-        out.item(Record {
+        let record = Record {
             url,
             kind: if request.is_sitemap() { Kind::Sitemap } else { kind_of(request) },
             is_start: request.meta_flag(meta::IS_START_REQUEST),
@@ -315,26 +320,27 @@ impl Spider for AuditSpider {
             error: Some(name),
             detail: Some(error.to_string().chars().take(MAX_DETAIL).collect()),
             ..Record::default()
-        });
+        };
+        out.item(record.into());
         Ok(())
     }
 }
 
 /// Adds to the record of a page what it says, and what the rules find on it. Returns whether it is HTML that can be judged.
-pub(crate) fn judged(page: &Page, record: &mut Record, limits: &AuditSettings, rules: &RuleSet) -> bool {
+pub(crate) fn judged(page: &Page, answered: &mut Answered, limits: &AuditSettings, rules: &RuleSet) -> bool {
     let Some(audited) = AuditedPage::of(page, limits) else { return false };
-    record.html = Some(audited.record());
-    if record.kind == Kind::Page {
-        record.edges = audited.edges();
+    answered.record.html = Some(audited.record());
+    if answered.record.kind == Kind::Page {
+        answered.edges = audited.edges();
         let mut findings = Findings::default();
         rules.judge_page(&audited, &mut findings);
-        (record.findings, record.measures) = findings.into_parts();
+        (answered.findings, answered.measures) = findings.into_parts();
     }
     true
 }
 
 /// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed.
-pub(crate) fn of_sitemap(page: &Page, out: &mut Output<Record>) {
+pub(crate) fn of_sitemap(page: &Page, out: &mut Output<Answered>) {
     let limits = SitemapLimits::of(out.context().settings());
     let sitemap = Sitemap::new(&page.response().body, page.url(), limits);
     let edges = sitemap.map(|entry| Edge {
@@ -342,10 +348,12 @@ pub(crate) fn of_sitemap(page: &Page, out: &mut Output<Record>) {
         kind: EdgeKind::Sitemap,
         fragment: None,
         nofollow: false,
+        is_within: false,
         place: Place::default(),
     });
     let edges = edges.collect();
-    out.item(Record { kind: Kind::Sitemap, edges, ..record_of(page) });
+    let record = Record { kind: Kind::Sitemap, ..record_of(page) };
+    out.item(Answered { edges, ..record.into() });
 }
 
 /// The name of the reason why a request failed. If a middleware dropped it, its reason is not among the kinds of errors, and begins the message.

@@ -1,6 +1,6 @@
 //! The files of an audit: issues and pages as JSON lines, and tables as CSV.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,7 @@ use crate::audit::Audit;
 use crate::code::PageClass;
 use crate::issue::Issue;
 use crate::page::width;
-use crate::record::{EdgeKind, Kind, Record};
-use crate::site::Site;
+use crate::site::Answer;
 
 /// A line of `pages.jsonl`; the fields stand in this order.
 #[derive(Serialize)]
@@ -52,29 +51,26 @@ pub(crate) struct PageLine<'a> {
 }
 
 impl<'a> PageLine<'a> {
-    fn of(record: &'a Record, site: &Site, issues: usize) -> Self {
-        let html = record.html.as_ref();
+    pub(crate) fn of(page: &'a Answer<'_>, (inlinks, unique_inlinks): (usize, usize), issues: usize) -> Self {
+        let html = page.html.as_ref();
         let text = |field: Option<&'a String>| field.map(String::as_str);
         let [title, description] =
             [html.and_then(|html| html.title.as_ref()), html.and_then(|html| html.description.as_ref())];
-        let links: Vec<&str> = site.links(&record.url).map(|(source, _)| source.url.as_str()).collect();
-        let outlinks = record.edges.iter().filter(|edge| edge.kind == EdgeKind::Link);
-        let (internal, external): (Vec<_>, Vec<_>) = outlinks.partition(|edge| site.is_own(&edge.to));
-        let reason = reason(record, site);
+        let reason = reason(page);
         Self {
-            url: &record.url,
-            status: record.status,
-            redirect: record.redirect.as_deref(),
-            content_type: record.content_type.as_deref(),
-            bytes: record.bytes,
-            wire_bytes: record.wire_bytes,
-            ttfb_ms: record.ttfb_ms,
-            depth: site.depth(&record.url),
-            rank: site.rank(&record.url),
-            inlinks: links.len(),
-            unique_inlinks: links.into_iter().collect::<BTreeSet<_>>().len(),
-            outlinks_internal: internal.len(),
-            outlinks_external: external.len(),
+            url: &page.url,
+            status: page.status,
+            redirect: page.redirect.as_deref(),
+            content_type: page.content_type.as_deref(),
+            bytes: page.bytes,
+            wire_bytes: page.wire_bytes,
+            ttfb_ms: page.ttfb_ms,
+            depth: page.address().depth(),
+            rank: page.address().rank(),
+            inlinks,
+            unique_inlinks,
+            outlinks_internal: page.links_within() as usize,
+            outlinks_external: page.links_elsewhere() as usize,
             indexable: reason.is_none(),
             reason,
             canonical: html.and_then(|html| html.canonical.as_deref()),
@@ -86,8 +82,8 @@ impl<'a> PageLine<'a> {
             words: html.map_or(0, |html| html.words),
             lang: html.and_then(|html| html.lang.as_deref()),
             hreflang: html.map_or(Value::Null, |html| json!(html.alternates)),
-            in_sitemap: site.is_listed(&record.url),
-            last_modified: record.last_modified.as_deref(),
+            in_sitemap: page.address().is_listed(),
+            last_modified: page.last_modified.as_deref(),
             text_key: html.map(|html| html.text_key.as_str()),
             issues,
         }
@@ -101,13 +97,13 @@ impl PageLine<'_> {
     }
 }
 
-fn reason(record: &Record, site: &Site) -> Option<&'static str> {
-    if site.is(record, PageClass::Indexable) {
+fn reason(page: &Answer<'_>) -> Option<&'static str> {
+    if page.address().is(PageClass::Indexable) {
         return None;
     }
-    Some(match &record.html {
-        _ if record.redirect.is_some() => "redirect",
-        None if record.status.is_none_or(|status| !(200..300).contains(&status)) => "status",
+    Some(match &page.html {
+        _ if page.redirect.is_some() => "redirect",
+        None if page.status.is_none_or(|status| !(200..300).contains(&status)) => "status",
         None => "no HTML",
         Some(html) if html.noindex => "noindex",
         Some(_) => "canonical",
@@ -127,8 +123,10 @@ impl Audit {
 
     /// Writes `issues.jsonl` and `pages.jsonl`.
     pub(crate) fn write_lines(&self, directory: &Path) -> Result<()> {
-        lines(&directory.join("issues.jsonl"), self.issues.iter().chain(&self.ignored))?;
-        lines(&directory.join("pages.jsonl"), self.page_lines())
+        written(&directory.join("issues.jsonl"), |file| {
+            self.issues.iter().chain(self.ignored.iter()).try_for_each(|issue| line(file, &issue?))
+        })?;
+        written(&directory.join("pages.jsonl"), |file| self.each_page(&mut |page| line(file, page)))
     }
 
     /// Writes the folder `csv`.
@@ -136,53 +134,46 @@ impl Audit {
         let tables = directory.join("csv");
         let made = huntsman_files::remove_any(&tables).and_then(|_| huntsman_files::create_dir(&tables));
         made.map_err(|error| Error::from(error).context(format!("writing {}", tables.display())))?;
-        table(&tables.join("issues.csv"), self.issues.iter().map(row_of_issue))?;
-        let mut by_code: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
-        self.issues.iter().for_each(|issue| by_code.entry(&issue.code).or_default().push(issue));
-        for (code, issues) in by_code {
-            table(&tables.join(format!("{code}.csv")), issues.into_iter().map(row_of_issue))?;
-        }
-        table(&tables.join("pages.csv"), self.page_lines().map(|page| json!(page)))?;
+        self.write_issue_tables(&tables)?;
+        let mut pages = Table::create(&tables.join("pages.csv"))?;
+        self.each_page(&mut |page| pages.row(&json!(page)))?;
+        pages.finish()?;
         self.write_lists(&tables)?;
-        let links =
-            self.site.records().flat_map(|record| record.edges.iter().map(move |edge| (record, edge)));
-        table(&tables.join("inlinks.csv"), links.map(|(source, edge)| {
-            json!({
-                "to": edge.to, "from": source.url, "kind": edge.kind, "fragment": edge.fragment, "nofollow": edge.nofollow,
-                "line": edge.place.line, "column": edge.place.column, "region": edge.place.region, "link": edge.place.link,
-            })
-        }))
+        self.write_links(&tables)
     }
 
-    /// The pages that answered, with the numbers of their issues.
-    pub(crate) fn page_lines(&self) -> impl Iterator<Item = PageLine<'_>> {
-        let mut per_page: BTreeMap<&str, usize> = BTreeMap::new();
-        for issue in &self.issues {
-            *per_page.entry(&issue.url).or_default() += 1;
+    fn write_issue_tables(&self, tables: &Path) -> Result<()> {
+        let mut all = Table::create(&tables.join("issues.csv"))?;
+        let mut of_code: Option<(String, Table)> = None;
+        for issue in self.issues.iter() {
+            let issue = issue?;
+            let row = row_of_issue(&issue);
+            all.row(&row)?;
+            if of_code.as_ref().is_none_or(|(code, _)| *code != issue.code) {
+                let table = Table::create(&tables.join(format!("{}.csv", issue.code)))?;
+                if let Some((_, before)) = of_code.replace((issue.code, table)) {
+                    before.finish()?;
+                }
+            }
+            if let Some((_, table)) = &mut of_code {
+                table.row(&row)?;
+            }
         }
-        let answers =
-            self.site.records().filter(|record| record.kind == Kind::Page && record.status.is_some());
-        answers.map(move |record| {
-            let issues = per_page.get(record.url.as_str()).copied().unwrap_or(0);
-            PageLine::of(record, &self.site, issues)
-        })
-    }
-
-    /// Number of issues that the earlier audit does not have with which this one was compared; `None` without such an audit.
-    pub fn new_issues(&self) -> Option<usize> {
-        let is_compared = self.issues.iter().chain(&self.ignored).any(|issue| issue.new.is_some());
-        is_compared.then(|| self.issues.iter().filter(|issue| issue.new == Some(true)).count())
+        if let Some((_, table)) = of_code {
+            table.finish()?;
+        }
+        all.finish()
     }
 
     /// The totals for `report.json`.
     pub fn totals(&self) -> Value {
-        let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
+        let codes: BTreeMap<&str, usize> =
+            self.issues.codes().iter().map(|of| (of.code.as_str(), of.number)).collect();
         let mut severities: BTreeMap<&str, usize> = BTreeMap::new();
-        for issue in &self.issues {
-            *codes.entry(&issue.code).or_default() += 1;
-            *severities.entry(issue.severity.name()).or_default() += 1;
+        for of in self.issues.codes() {
+            *severities.entry(of.severity.name()).or_default() += of.number;
         }
-        let count = |class| self.site.pages(class).count();
+        let count = |class| self.site.count(class);
         json!({
             "issues": self.issues.len(),
             "ignored": self.ignored.len(),
@@ -193,6 +184,7 @@ impl Audit {
             "limits": self.limits,
             "pages": {"html": count(PageClass::Html), "indexable": count(PageClass::Indexable), "content": count(PageClass::Content)},
             "is_complete": self.site.is_complete(),
+            "segment_bytes": self.site.segment_bytes(),
             "score": self.score(),
             "new": self.new_issues(),
             "notes": self.notes,
@@ -202,6 +194,11 @@ impl Audit {
             "trend": self.trend(),
         })
     }
+}
+
+fn line(file: &mut impl Write, value: &impl Serialize) -> Result<()> {
+    serde_json::to_writer(&mut *file, value)?;
+    Ok(file.write_all(b"\n")?)
 }
 
 fn row_of_issue(issue: &Issue) -> Value {
@@ -214,25 +211,6 @@ fn row_of_issue(issue: &Issue) -> Value {
         "link": first.and_then(|place| place.link.as_deref()), "region": first.and_then(|place| place.region.as_deref()),
         "excerpt": first.and_then(|place| place.excerpt.as_deref()),
     })
-}
-
-pub(crate) fn lines<T: Serialize>(path: &Path, values: impl Iterator<Item = T>) -> Result<()> {
-    written(path, |file| {
-        for value in values {
-            serde_json::to_writer(&mut *file, &value)?;
-            file.write_all(b"\n")?;
-        }
-        Ok(())
-    })
-}
-
-/// Writes objects with the same fields as rows, with the names of the fields above them.
-pub(crate) fn table(path: &Path, rows: impl Iterator<Item = Value>) -> Result<()> {
-    let mut table = Table::create(path)?;
-    for row in rows {
-        table.row(&row)?;
-    }
-    table.finish()
 }
 
 /// A table that is written row by row. Its file is replaced when it is finished.

@@ -79,7 +79,9 @@ pub const SWEEP_REPORT: &str = "sweep.html";
 /// The issues of an audit.
 pub const ISSUES: &str = "issues.jsonl";
 /// What an audit kept of each answer.
-pub const AUDITED: &str = "state/audit.jsonl";
+pub const AUDITED: &str = "state/audit.segment";
+/// Files that an audit needs while it is judged.
+pub const JUDGING: &str = "state/judging";
 /// The directory of the tables of an audit.
 pub const TABLES: &str = "csv";
 /// The directory of the data of the report of a large audit.
@@ -111,7 +113,7 @@ const PAIRS: &str = "state/pairs";
 /// Articles of a sweep that wait to be checked.
 const ARTICLES: &str = "state/articles";
 /// Directories that a run creates, and that `--fresh` deletes.
-const OWN_FOLDERS: [&str; 5] = [JOB, PAIRS, ARTICLES, TABLES, REPORT_DATA];
+const OWN_FOLDERS: [&str; 6] = [JOB, PAIRS, ARTICLES, TABLES, REPORT_DATA, JUDGING];
 /// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
 const OWN_FILES: [&str; 12] = [
     PAGES,

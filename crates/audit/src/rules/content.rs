@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::language;
+use super::language::{self, primary};
 use crate::code::Code;
 use crate::code::PageClass::{Content as C, Indexable};
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings};
 use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, width};
-use crate::record::{HtmlRecord, Record};
+use crate::record::HtmlRecord;
 use crate::rule::Rule;
-use crate::site::Site;
+use crate::site::{Address, Site};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Texts with fewer words are alike by chance.
 const MIN_DUPLICATE_WORDS: usize = 20;
@@ -110,7 +111,7 @@ impl Rule for Content {
         titles(page, findings);
         descriptions(page, findings);
         headings(page, findings);
-        findings.measure(Measure::new(Measured::Words, page.words()));
+        findings.measure(Measure::new(Measured::Words, page.words() as u64));
         match page.lang() {
             None => findings.add(Finding::of("lang-missing")),
             Some(lang) if !language::is_valid(&lang) => findings.add(Finding::of("lang-invalid").value(lang)),
@@ -125,10 +126,9 @@ impl Rule for Content {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        duplicates(site, "title-duplicate", |html| html.title.clone(), findings);
-        duplicates(site, "description-duplicate", |html| html.description.clone(), findings);
-        let text = |html: &HtmlRecord| (html.words >= MIN_DUPLICATE_WORDS).then(|| html.text_key.clone());
-        duplicates(site, "exact-duplicate", text, findings);
+        duplicates(site, "title-duplicate", |html| html.title.as_deref(), findings);
+        duplicates(site, "description-duplicate", |html| html.description.as_deref(), findings);
+        duplicates(site, "exact-duplicate", text_of, findings);
     }
 }
 
@@ -138,7 +138,7 @@ fn titles(page: &AuditedPage<'_>, findings: &mut Findings) {
         None => findings.add(Finding::of("title-missing")),
         Some(title) => {
             let place = titles.first().map(|title| page.place(title.offset));
-            findings.measure(Measure::new(Measured::Title, width(title)).at(place));
+            findings.measure(Measure::new(Measured::Title, width(title) as u64).at(place));
         }
     }
     if titles.len() > 1 {
@@ -153,7 +153,7 @@ fn descriptions(page: &AuditedPage<'_>, findings: &mut Findings) {
         None => findings.add(Finding::of("description-missing")),
         Some((text, offset)) => {
             let place = Some(page.place(*offset));
-            findings.measure(Measure::new(Measured::Description, width(text)).at(place));
+            findings.measure(Measure::new(Measured::Description, width(text) as u64).at(place));
         }
     }
     if all.len() > 1 {
@@ -182,55 +182,49 @@ fn headings(page: &AuditedPage<'_>, findings: &mut Findings) {
     }
 }
 
-/// Tells all pages that share a value, unless they are translations of each other. Pages of different languages do not share a title, but a
-/// text that is the same is the same in any language.
-fn duplicates(
-    site: &Site,
-    code: &str,
-    value: impl Fn(&HtmlRecord) -> Option<String>,
-    findings: &mut Findings,
-) {
-    let by_language = code != "exact-duplicate";
-    let mut groups: BTreeMap<(String, String), Vec<(&Record, &HtmlRecord)>> = BTreeMap::new();
-    for record in site.pages(C) {
-        let Some(html) = &record.html else { continue };
-        let Some(value) = value(html).filter(|value| !value.is_empty()) else { continue };
-        let lang = if by_language {
-            language::primary(html.lang.as_deref().unwrap_or_default())
-        } else {
-            String::new()
-        };
-        groups.entry((value, lang)).or_default().push((record, html));
-    }
-    for ((value, _), pages) in groups.into_iter().filter(|(_, pages)| pages.len() > 1) {
-        let translations = translations(&pages);
-        for (at, page) in pages.iter().enumerate() {
-            let own = &translations[at];
-            // All others but the translations: at most so many of the first ones are looked at.
-            let Some((other, _)) = pages
-                .iter()
-                .enumerate()
-                .find(|(other, _)| *other != at && !own.contains(other))
-                .map(|(_, page)| page)
-            else {
-                continue;
-            };
-            let finding = Finding::of(code).url(&page.0.url).target(&other.url).group(&value);
-            findings.add(finding.value(pages.len() - own.len()));
-        }
-    }
+/// The text of a page by which it is a duplicate of others.
+fn text_of(html: &HtmlRecord) -> Option<&str> {
+    (html.words >= MIN_DUPLICATE_WORDS).then_some(html.text_key.as_str())
 }
 
-/// For each of these pages the numbers of those that are translations of it, as one of both says.
-fn translations(pages: &[(&Record, &HtmlRecord)]) -> Vec<BTreeSet<usize>> {
-    let numbers: BTreeMap<&str, usize> =
-        pages.iter().enumerate().map(|(at, (record, _))| (record.url.as_str(), at)).collect();
-    let mut translations = vec![BTreeSet::new(); pages.len()];
-    for (at, (_, html)) in pages.iter().enumerate() {
-        let named = html.alternates.iter().filter_map(|alternate| numbers.get(alternate.url.as_str()));
-        for other in named.filter(|other| **other != at) {
-            translations[at].insert(*other);
-            translations[*other].insert(at);
+/// Tells all pages that share a value, unless they are translations of each other. Pages of different languages do not share a title, but a
+/// text that is the same is the same in any language.
+fn duplicates(site: &Site, code: &str, value: fn(&HtmlRecord) -> Option<&str>, findings: &mut Findings) {
+    let by_language = code != "exact-duplicate";
+    let keys = site.pages(C).filter_map(|page| {
+        let html = page.html.as_ref()?;
+        let value = value(html).filter(|value| !value.is_empty())?;
+        let lang =
+            if by_language { primary(html.lang.as_deref().unwrap_or_default()) } else { String::new() };
+        Some((xxh3_128(format!("{lang}\0{value}").as_bytes()), page.address()))
+    });
+    site.each_group(keys, |pages| {
+        let shared = pages[0].answer();
+        let shared = shared.as_ref().and_then(|page| value(page.html.as_ref()?)).unwrap_or_default();
+        let translations = translations(site, pages);
+        for (at, page) in pages.iter().enumerate() {
+            let own = translations.get(&at);
+            let is_own = |other: &usize| own.is_some_and(|own| own.contains(other));
+            // All others but the translations: at most so many of the first ones are looked at.
+            let Some(other) = (0..pages.len()).find(|other| *other != at && !is_own(other)) else { continue };
+            let finding = Finding::of(code).url(&page.url()).target(&pages[other].url()).group(shared);
+            findings.add(finding.value(pages.len() - own.map_or(0, BTreeSet::len)));
+        }
+    });
+}
+
+/// For each of these pages that has any, the numbers of those that are translations of it, as one of both says.
+fn translations(site: &Site, pages: &[Address<'_>]) -> BTreeMap<usize, BTreeSet<usize>> {
+    let mut translations: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (at, page) in pages.iter().enumerate().filter(|(_, page)| page.has_alternates()) {
+        let Some(page) = page.answer() else { continue };
+        for alternate in page.html.iter().flat_map(|html| &html.alternates) {
+            let Some(target) = site.find(&alternate.url) else { continue };
+            let other = pages.binary_search_by_key(&target.number(), |page| page.number());
+            if let Some(other) = other.ok().filter(|other| *other != at) {
+                translations.entry(at).or_default().insert(other);
+                translations.entry(other).or_default().insert(at);
+            }
         }
     }
     translations

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::language::primary;
 use crate::code::Code;
-use crate::code::PageClass::Indexable;
+use crate::code::PageClass::{Html, Indexable};
 use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::page::{AuditedPage, without_fragment};
-use crate::record::Record;
 use crate::rule::Rule;
-use crate::site::{Fault, Site};
+use crate::site::{Address, Answer, Fault, Site};
 
 const DEFAULT: &str = "x-default";
 
@@ -148,34 +147,46 @@ impl Rule for Hreflang {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        for record in site.pages(Indexable) {
-            let Some(html) = &record.html else { continue };
-            let targets: BTreeSet<&String> = html.alternates.iter().map(|alternate| &alternate.url).collect();
-            for url in targets.into_iter().filter(|url| **url != record.url) {
-                target(site, record, url, findings);
+        for page in site.records_of(|page| page.is(Indexable) && page.has_alternates()) {
+            for url in targets(&page) {
+                target(site, &page, url, findings);
             }
         }
+        let with_alternates = site.records_of(|page| page.is(Html) && page.has_alternates());
+        let pairs = with_alternates.flat_map(|page| {
+            let own = page.address();
+            let named = targets(&page).into_iter().filter_map(|url| site.find(url)?.requested());
+            named.filter(|other| *other != own).map(|other| (own, other)).collect::<Vec<_>>()
+        });
+        site.each_one_way(pairs, |from, to| {
+            let is_judged = from.is(Indexable) && to.is(Indexable);
+            if is_judged && to.fault().is_none() && to.redirect().is_none() {
+                findings.add(Finding::of("hreflang-no-return").url(&from.url()).target(&to.url()));
+            }
+        });
     }
 }
 
-fn target(site: &Site, record: &Record, url: &str, findings: &mut Findings) {
-    let Some(found) = site.get(url) else { return };
-    let told = |code: &str| Finding::of(code).url(&record.url).target(url);
-    match site.fault(found) {
-        Some(Fault::Unverified) => return,
-        Some(_) => return findings.add(told("hreflang-non200").value(found.status)),
-        None if found.redirect.is_some() => {
-            return findings.add(told("hreflang-non200").value(found.status).limit(found.redirect.clone()));
+/// The other pages that a page names, each once.
+fn targets<'a>(page: &'a Answer<'_>) -> BTreeSet<&'a str> {
+    let alternates = page.html.iter().flat_map(|html| &html.alternates);
+    alternates.map(|alternate| alternate.url.as_str()).filter(|url| *url != page.url).collect()
+}
+
+fn target(site: &Site, page: &Answer<'_>, url: &str, findings: &mut Findings) {
+    let Some(found) = site.find(url).and_then(Address::requested) else { return };
+    let told = |code: &str| Finding::of(code).url(&page.url).target(url);
+    match (found.fault(), found.redirect()) {
+        (Some(Fault::Unverified), _) => {}
+        (Some(_), _) => findings.add(told("hreflang-non200").value(found.status())),
+        (None, Some(redirect)) => {
+            findings.add(told("hreflang-non200").value(found.status()).limit(redirect.url()));
         }
-        None => {}
-    }
-    let Some(html) = &found.html else { return };
-    let other = html.canonical.as_ref().filter(|canonical| **canonical != found.url);
-    if html.noindex {
-        findings.add(told("hreflang-noindex"));
-    } else if let Some(other) = other {
-        findings.add(told("hreflang-noncanonical").value(other.as_str()));
-    } else if !html.alternates.iter().any(|alternate| alternate.url == record.url) {
-        findings.add(told("hreflang-no-return"));
+        (None, None) if found.is_noindex() => findings.add(told("hreflang-noindex")),
+        (None, None) => {
+            if let Some(other) = found.other_canonical() {
+                findings.add(told("hreflang-noncanonical").value(other.url()));
+            }
+        }
     }
 }

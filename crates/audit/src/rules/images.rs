@@ -90,7 +90,7 @@ impl Rule for Images {
             }
             let length = image.alt.as_deref().map_or(0, width);
             if length >= MIN_ALT {
-                findings.measure(Measure::new(Measured::Alt, length).at(Some(place())));
+                findings.measure(Measure::new(Measured::Alt, length as u64).at(Some(place())));
             }
             if !image.has_size {
                 findings.add(Finding::of("img-no-size").at(place()));
@@ -102,21 +102,27 @@ impl Rule for Images {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        for url in site.targets(|kind| kind == EdgeKind::Image) {
-            let images = || site.references(url).filter(|(_, edge)| edge.kind == EdgeKind::Image);
-            let told = |code: &str| site.told(Finding::of(code).url(url), images());
-            let Some(record) = site.get(url).filter(|record| record.kind != Kind::Sitemap) else { continue };
-            match site.fault(record) {
+        for target in site.targets(|kind| kind == EdgeKind::Image) {
+            let images = || target.references().filter(|found| found.kind() == EdgeKind::Image);
+            let told = |code: &str| site.told(Finding::of(code).url(&target.url()), images());
+            let Some(answered) = target.requested().filter(|found| found.kind() != Some(Kind::Sitemap))
+            else {
+                continue;
+            };
+            match answered.fault() {
                 Some(Fault::Client(_) | Fault::Server(_) | Fault::Connection | Fault::Timeout) => {
-                    let said =
-                        record.status.map_or_else(|| record.detail.clone().into(), serde_json::Value::from);
+                    let said: serde_json::Value = match answered.status() {
+                        Some(status) => status.into(),
+                        None => answered.answer().and_then(|answer| answer.detail.clone()).into(),
+                    };
                     findings.add(told("img-broken").value(said));
                 }
                 Some(_) => {}
                 None => {
                     let max = site.limits().audit_img_bytes_max;
-                    if record.redirect.is_none() && record.wire_bytes > max {
-                        findings.add(told("img-heavy").value(record.wire_bytes).limit(max));
+                    let bytes = answered.answer().map_or(0, |answer| answer.wire_bytes);
+                    if answered.redirect().is_none() && bytes > max {
+                        findings.add(told("img-heavy").value(bytes).limit(max));
                     }
                 }
             }

@@ -7,9 +7,9 @@ use crate::code::PageClass::{Any, Html, Indexable};
 use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::page::AuditedPage;
-use crate::record::{EdgeKind, Kind, Record};
+use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
-use crate::site::{Fault, Site};
+use crate::site::{Address, Answer, Fault, Site};
 
 const fn code(name: &'static str) -> Code {
     Code::new("index", name)
@@ -122,18 +122,20 @@ impl Rule for Index {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        for url in site.targets(|kind| kind == EdgeKind::Link).filter(|url| site.is_own(url)) {
-            follows(site, url, findings);
+        for target in site.targets(|kind| kind == EdgeKind::Link).filter(|target| target.is_own()) {
+            follows(site, target, findings);
         }
-        for record in site.pages(Html) {
-            canonical_target(site, record, findings);
-            series(site, record, findings);
+        for page in site.records_of(|page| page.is(Html) && page.other_canonical().is_some()) {
+            canonical_target(&page, findings);
         }
-        for record in site.pages(Indexable) {
-            reachable(site, record, findings);
+        for page in site.records_of(|page| page.is(Html) && page.is_of_series()) {
+            series(site, &page, findings);
         }
-        for url in site.listed() {
-            listed(site, url, findings);
+        for page in site.addresses().filter(|address| address.is(Indexable)) {
+            reachable(site, page, findings);
+        }
+        for listed in site.addresses().filter(|address| address.is_listed()) {
+            in_sitemap(listed, findings);
         }
     }
 }
@@ -170,109 +172,96 @@ fn canonicals(page: &AuditedPage<'_>, findings: &mut Findings) {
     }
 }
 
-fn canonical_target(site: &Site, record: &Record, findings: &mut Findings) {
-    let Some(url) =
-        record.html.as_ref().and_then(|html| html.canonical.as_ref()).filter(|url| **url != record.url)
-    else {
-        return;
-    };
-    let Some(target) = site.get(url) else { return };
-    let told = |code: &str| Finding::of(code).url(&record.url).target(url);
-    let found = match site.fault(target) {
+fn canonical_target(page: &Answer<'_>, findings: &mut Findings) {
+    let Some(target) = page.address().other_canonical().and_then(|target| target.requested()) else { return };
+    let Some(url) = page.html.as_ref().and_then(|html| html.canonical.as_ref()) else { return };
+    let told = |code: &str| Finding::of(code).url(&page.url).target(url);
+    let found = match target.fault() {
         Some(Fault::Unverified) => return,
-        Some(_) => told("canonical-to-error").value(target.status),
-        None if target.redirect.is_some() => told("canonical-to-redirect").value(target.redirect.clone()),
-        None => {
-            let Some(html) = &target.html else { return };
-            let next = html.canonical.as_ref().filter(|next| **next != target.url && **next != record.url);
-            match next {
-                _ if html.noindex => told("canonical-to-noindex"),
-                Some(next) => told("canonical-chain").value(next.as_str()),
-                None => return,
-            }
-        }
+        Some(_) => told("canonical-to-error").value(target.status()),
+        None => match (target.redirect(), target.other_canonical()) {
+            (Some(redirect), _) => told("canonical-to-redirect").value(redirect.url()),
+            _ if target.is_noindex() => told("canonical-to-noindex"),
+            (None, Some(next)) if next != page.address() => told("canonical-chain").value(next.url()),
+            _ => return,
+        },
     };
     findings.add(found);
 }
 
-fn follows(site: &Site, url: &str, findings: &mut Findings) {
-    let links = || site.links(url).filter(|(source, _)| source.kind == Kind::Page);
-    let marked = || links().filter(|(_, edge)| edge.nofollow);
-    if marked().next().is_none() {
+fn follows(site: &Site, target: Address<'_>, findings: &mut Findings) {
+    let (has_nofollow, has_follow) = target.is_followed();
+    if !has_nofollow {
         return;
     }
-    let is_mixed = links().any(|(_, edge)| !edge.nofollow);
-    let told = |code: &str| site.told(Finding::of(code).url(url), marked());
+    let marked = || target.links().filter(|link| link.source().kind() == Some(Kind::Page) && link.nofollow());
+    let told = |code: &str| site.told(Finding::of(code).url(&target.url()), marked());
     findings.add(told("internal-nofollow"));
-    if is_mixed && site.get(url).is_some_and(|record| site.is(record, Indexable)) {
+    if has_follow && target.requested().is_some_and(|answered| answered.is(Indexable)) {
         findings.add(told("conflicting-follow"));
     }
 }
 
-fn reachable(site: &Site, record: &Record, findings: &mut Findings) {
-    let url = record.url.as_str();
-    let is_linked = || site.links(url).any(|(source, _)| source.url != url);
-    let is_found = || is_linked() || site.is_redirect_target(url);
-    if site.is_complete() && site.is_listed(url) && !record.is_start && !is_found() {
-        findings.add(Finding::of("orphan").url(url));
+fn reachable(site: &Site, page: Address<'_>, findings: &mut Findings) {
+    let is_found = page.is_linked() || page.is_redirect_target();
+    if site.is_complete() && page.is_listed() && !page.is_start() && !is_found {
+        findings.add(Finding::of("orphan").url(&page.url()));
     }
     let max = site.limits().audit_depth_max;
-    if let Some(depth) = site.depth(url).filter(|depth| *depth > max) {
-        findings.add(Finding::of("too-deep").url(url).value(depth).limit(max));
+    if let Some(depth) = page.depth().filter(|depth| *depth > max) {
+        findings.add(Finding::of("too-deep").url(&page.url()).value(depth).limit(max));
     }
 }
 
-fn listed(site: &Site, url: &str, findings: &mut Findings) {
-    let sitemaps = site.references(url).filter(|(_, edge)| edge.kind == EdgeKind::Sitemap);
-    let sitemap = sitemaps.map(|(source, _)| source.url.as_str()).next().unwrap_or_default();
-    let told = |code: &str| Finding::of(code).url(url).target(sitemap);
-    if site.refused(url).is_some_and(|refused| refused.reason == "robots") {
-        findings.add(
-            told("blocked-in-sitemap").value(site.refused(url).and_then(|refused| refused.detail.clone())),
-        );
+fn in_sitemap(listed: Address<'_>, findings: &mut Findings) {
+    let told = |code: &str| {
+        let sitemap = listed.references().find(|found| found.kind() == EdgeKind::Sitemap);
+        let sitemap = sitemap.map(|found| found.source().url()).unwrap_or_default();
+        Finding::of(code).url(&listed.url()).target(&sitemap)
+    };
+    if let Some(refused) = listed.refused().filter(|refused| refused.reason == "robots") {
+        return findings.add(told("blocked-in-sitemap").value(refused.detail));
+    }
+    let Some(page) = listed.requested().filter(|page| page.kind() == Some(Kind::Page)) else { return };
+    if page.fault() == Some(Fault::Unverified) && page.status().is_none() {
         return;
     }
-    let Some(record) = site.get(url).filter(|record| record.kind == Kind::Page) else { return };
-    if site.fault(record) == Some(Fault::Unverified) && record.status.is_none() {
-        return;
+    if page.status() != Some(200) {
+        let said: serde_json::Value = match page.status() {
+            Some(status) => status.into(),
+            None => page.answer().and_then(|answer| answer.detail.clone()).into(),
+        };
+        return findings.add(told("non200-in-sitemap").value(said));
     }
-    if record.status != Some(200) {
-        findings.add(
-            told("non200-in-sitemap")
-                .value(record.status.map_or_else(|| record.detail.clone().into(), serde_json::Value::from)),
-        );
-        return;
-    }
-    let Some(html) = &record.html else { return };
-    if html.noindex {
+    if page.is_noindex() {
         findings.add(told("noindex-in-sitemap"));
     }
-    if let Some(other) = html.canonical.as_ref().filter(|canonical| **canonical != record.url) {
-        findings.add(told("noncanonical-in-sitemap").value(other.as_str()));
+    if let Some(other) = page.other_canonical().filter(|_| page.is_html()) {
+        findings.add(told("noncanonical-in-sitemap").value(other.url()));
     }
 }
 
-fn series(site: &Site, record: &Record, findings: &mut Findings) {
-    let Some(html) = &record.html else { return };
+fn series(site: &Site, page: &Answer<'_>, findings: &mut Findings) {
+    let Some(html) = &page.html else { return };
     for (rel, targets, is_next) in [("next", &html.next, true), ("prev", &html.prev, false)] {
         let distinct: BTreeSet<&String> = targets.iter().collect();
         let told =
-            |why: &str| Finding::of("pagination-rel").url(&record.url).value(format!("rel={rel}: {why}"));
+            |why: &str| Finding::of("pagination-rel").url(&page.url).value(format!("rel={rel}: {why}"));
         if distinct.len() > 1 {
             findings.add(told("there are two targets"));
             continue;
         }
         let Some(target) = distinct.first() else { continue };
-        let why = series_fault(site, record, target, is_next);
+        let why = series_fault(site, page, target, is_next);
         if let Some(why) = why {
             findings.add(told(why).target(target));
         }
     }
 }
 
-fn series_fault(site: &Site, record: &Record, target: &str, is_next: bool) -> Option<&'static str> {
+fn series_fault(site: &Site, page: &Answer<'_>, target: &str, is_next: bool) -> Option<&'static str> {
     let found = site.get(target)?;
-    match site.fault(found) {
+    match found.address().fault() {
         Some(Fault::Unverified) => return None,
         Some(_) => return Some("the target is no page"),
         None if found.redirect.is_some() => return Some("the target redirects"),
@@ -282,9 +271,9 @@ fn series_fault(site: &Site, record: &Record, target: &str, is_next: bool) -> Op
     let back = if is_next { &html.prev } else { &html.next };
     if html.noindex {
         Some("the target says noindex")
-    } else if !back.contains(&record.url) {
+    } else if !back.contains(&page.url) {
         Some("the target does not point back")
-    } else if !record.edges.iter().any(|edge| edge.kind == EdgeKind::Link && edge.to == target) {
+    } else if !page.address().edges().iter().any(|edge| edge.kind == EdgeKind::Link && edge.to == target) {
         Some("no link of the page leads to the target")
     } else {
         None

@@ -1,8 +1,7 @@
 //! Links: their number, their names, their targets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::language::primary;
@@ -12,10 +11,10 @@ use crate::code::PageClass::Any;
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings};
 use crate::measure::{Measure, Measured};
-use crate::page::AuditedPage;
-use crate::record::{EdgeKind, Kind};
+use crate::page::{AuditedPage, leads_to};
+use crate::record::Kind;
 use crate::rule::Rule;
-use crate::site::Site;
+use crate::site::{Address, Site};
 use crate::spider::is_public;
 
 /// A page with fewer words of its own and with scripts may be made by the scripts.
@@ -100,42 +99,53 @@ impl Rule for Links {
                 private(page, &url, resource.offset, findings);
             }
         }
-        findings.measure(Measure::new(Measured::Links, targets.len()));
+        findings.measure(Measure::new(Measured::Links, targets.len() as u64));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        let pages = site.records().filter(|record| record.kind == Kind::Page);
-        let links = pages.flat_map(|source| source.edges.iter().map(move |edge| (source, edge)));
-        let mut broken = std::collections::BTreeMap::new();
-        for (source, edge) in links.filter(|(_, edge)| edge.kind == EdgeKind::Link) {
-            let Some(fragment) = edge.fragment.as_deref().filter(|fragment| is_named(fragment)) else {
-                continue;
-            };
-            let Some(target) = site.get(&edge.to).filter(|record| record.kind == Kind::Page) else {
-                continue;
-            };
-            let Some(html) = &target.html else { continue };
-            let decoded = percent_decode_str(fragment).decode_utf8_lossy();
-            let is_there = html.anchors.iter().any(|anchor| anchor == fragment || *anchor == *decoded);
-            let may_be_made = html.words < MIN_WORDS && html.has_scripts;
-            if !is_there && !may_be_made {
-                let finding = broken.entry((edge.to.as_str(), fragment)).or_insert_with(|| {
-                    Finding::of("fragment-broken")
-                        .url(&source.url)
-                        .target(&format!("{}#{fragment}", edge.to))
-                        .value(fragment)
-                });
-                *finding = site.told(std::mem::take(finding), std::iter::once((source, edge)));
+        // Fragments stand in the order of their targets, so the places of each target are read once.
+        let mut places: Option<(Address<'_>, Places)> = None;
+        site.each_fragment(|target, fragment, links| {
+            if places.as_ref().is_none_or(|(known, _)| *known != target) {
+                places = Some((target, Places::of(target)));
             }
-        }
-        broken.into_values().for_each(|finding| findings.add(finding));
+            let Some((_, places)) = &places else { return };
+            if places.may_have(fragment) {
+                return;
+            }
+            let Some(first) = links.first() else { return };
+            let url = first.edge().map_or_else(|| target.url(), |edge| edge.to);
+            let finding = Finding::of("fragment-broken").url(&first.source().url());
+            let finding = finding.target(&format!("{url}#{fragment}")).value(fragment);
+            findings.add(site.told(finding, links.iter().copied()));
+        });
     }
 }
 
-/// Whether a fragment names a place of the page: the others are for the browser or for scripts.
-fn is_named(fragment: &str) -> bool {
-    let folded = fragment.to_ascii_lowercase();
-    folded != "top" && !folded.contains(":~:") && !fragment.starts_with(['!', '/'])
+/// The places of a page to which fragments may lead.
+enum Places {
+    Known(HashSet<String>),
+    /// The target is no page of the site, or scripts may make further places.
+    Unknown,
+}
+
+impl Places {
+    fn of(target: Address<'_>) -> Self {
+        let answer = target.answer().filter(|answer| answer.kind == Kind::Page);
+        match answer.as_ref().and_then(|answer| answer.html.as_ref()) {
+            Some(html) if html.words >= MIN_WORDS || !html.has_scripts => {
+                Self::Known(html.anchors.iter().cloned().collect())
+            }
+            _ => Self::Unknown,
+        }
+    }
+
+    fn may_have(&self, fragment: &str) -> bool {
+        match self {
+            Self::Known(places) => leads_to(fragment, |id| places.contains(id)),
+            Self::Unknown => true,
+        }
+    }
 }
 
 fn private(page: &AuditedPage<'_>, url: &Url, offset: u32, findings: &mut Findings) {

@@ -11,7 +11,7 @@ use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, resource_kind};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
-use crate::site::Site;
+use crate::site::{Address, Site};
 
 /// Smaller files fit into one packet, where compression saves nothing.
 const MIN_COMPRESSED: u64 = 1_400;
@@ -51,8 +51,8 @@ impl Rule for Performance {
     }
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
-        findings.measure(Measure::new(Measured::PageBytes, page.page().response().body.len()));
-        findings.measure(Measure::new(Measured::Elements, page.facts().elements));
+        findings.measure(Measure::new(Measured::PageBytes, page.page().response().body.len() as u64));
+        findings.measure(Measure::new(Measured::Elements, page.facts().elements as u64));
         // Browsers load one of the candidates of an image, so those of a srcset do not count.
         let is_loaded =
             |kind| resource_kind(kind).is_some() && kind != huntsman_html::ResourceKind::ImageCandidate;
@@ -65,31 +65,31 @@ impl Rule for Performance {
             page.link_elements().filter(|link| link.has_rel("stylesheet")).filter_map(|link| link.href);
         let loaded: BTreeSet<String> =
             resources.chain(styles).filter_map(|href| page.resolved(href)).collect();
-        findings.measure(Measure::new(Measured::Requests, loaded.len()));
+        findings.measure(Measure::new(Measured::Requests, loaded.len() as u64));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        let answers = site.records().filter(|record| {
-            let is_whole = !record.is_head && record.status == Some(200) && record.bytes >= MIN_COMPRESSED;
-            let is_own = matches!(record.kind, Kind::Page | Kind::Resource);
-            is_own && is_whole && is_text(record.content_type.as_deref().unwrap_or_default())
-        });
-        by_host(
-            "no-compression",
-            answers.map(|record| (record, record.wire_bytes >= record.bytes)),
-            findings,
-        );
-        let assets = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
-        for url in site.targets(assets) {
-            let Some(record) =
-                site.get(url).filter(|record| record.kind == Kind::Resource && record.status == Some(200))
+        let is_own = |address: Address<'_>| {
+            matches!(address.kind(), Some(Kind::Page | Kind::Resource)) && address.status() == Some(200)
+        };
+        let answers = || {
+            site.records_of(is_own).filter(|answer| {
+                let is_whole = !answer.is_head && answer.bytes >= MIN_COMPRESSED;
+                is_whole && is_text(answer.content_type.as_deref().unwrap_or_default())
+            })
+        };
+        by_host("no-compression", answers, |answer| answer.wire_bytes >= answer.bytes, findings);
+        let is_asset = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
+        for target in site.targets(is_asset) {
+            let answer = target.requested().filter(|found| found.kind() == Some(Kind::Resource));
+            let Some(answer) = answer.filter(|found| found.status() == Some(200)).and_then(Address::answer)
             else {
                 continue;
             };
             let min = site.limits().audit_asset_ttl_min;
-            if record.max_age.is_none_or(|age| age < min) {
-                let finding = Finding::of("no-cache").url(url).value(record.max_age).limit(min);
-                let references = site.references(url).filter(|(_, edge)| assets(edge.kind));
+            if answer.max_age.is_none_or(|age| age < min) {
+                let finding = Finding::of("no-cache").url(&target.url()).value(answer.max_age).limit(min);
+                let references = target.references().filter(|found| is_asset(found.kind()));
                 findings.add(site.told(finding, references));
             }
         }

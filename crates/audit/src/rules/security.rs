@@ -1,15 +1,14 @@
 //! Security: transport, headers, forms, cookies.
 
-use std::collections::BTreeMap;
-
 use crate::code::Code;
 use crate::code::PageClass::{Any, Html};
 use crate::code::Severity::Error;
 use crate::finding::{Finding, Findings, Place};
+use crate::hosts::HostCounts;
 use crate::page::{AuditedPage, is_named, resource_kind};
-use crate::record::{Kind, Record};
+use crate::record::Kind;
 use crate::rule::Rule;
-use crate::site::{Site, authority, front_of};
+use crate::site::{Address, Answer, Site, front_of};
 
 const fn code(name: &'static str) -> Code {
     Code::new("security", name)
@@ -79,62 +78,39 @@ impl Rule for Security {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        by_host(
-            "http-page",
-            site.pages(Html).map(|record| (record, record.url.starts_with("http://"))),
-            findings,
-        );
-        let own = || site.records().filter(|record| matches!(record.kind, Kind::Page | Kind::Resource));
-        let cookies = own().flat_map(|record| record.cookies.iter().map(move |cookie| (&record.url, cookie)));
-        by_value("cookie-flags", cookies, findings);
-        let versions =
-            own().flat_map(|record| record.versions.iter().map(move |version| (&record.url, version)));
-        by_value("server-version", versions, findings);
-    }
-}
-
-/// Tells the answers that have a fault; if all of a host have it, it is one fault of the host.
-pub(super) fn by_host<'a>(
-    code: &str,
-    judged: impl Iterator<Item = (&'a Record, bool)>,
-    findings: &mut Findings,
-) {
-    let mut hosts: BTreeMap<&str, (usize, Vec<&Record>)> = BTreeMap::new();
-    for (record, is_faulty) in judged {
-        let (number, faulty) = hosts.entry(authority(&record.url)).or_default();
-        *number += 1;
-        faulty.extend(is_faulty.then_some(record));
-    }
-    for (host, (number, faulty)) in hosts {
-        if faulty.len() > 1 && faulty.len() == number {
-            let places =
-                faulty.iter().map(|record| Place { page: Some(record.url.clone()), ..Place::default() });
-            let finding = Finding::of(code)
-                .url(&front_of(&faulty[0].url))
-                .group(host)
-                .value(format!("all {number} of the host"));
-            findings.add(places.fold(finding, Finding::at));
-        } else {
-            faulty.into_iter().for_each(|record| findings.add(Finding::of(code).url(&record.url)));
+        by_host("http-page", || site.pages(Html), |page| page.url.starts_with("http://"), findings);
+        let is_own = |address: Address<'_>| matches!(address.kind(), Some(Kind::Page | Kind::Resource));
+        for answer in site.records_of(is_own) {
+            let cookies = answer.cookies.iter().map(|cookie| ("cookie-flags", cookie));
+            let versions = answer.versions.iter().map(|version| ("server-version", version));
+            for (code, (name, value)) in cookies.chain(versions) {
+                // One issue for each host, name and value, with the pages that have it.
+                let finding = Finding::of(code).url(&front_of(&answer.url)).group(format!("{name}: {value}"));
+                let place = Place { page: Some(answer.url.clone()), ..Place::default() };
+                findings.add(finding.value(value.as_str()).at(place));
+            }
         }
     }
 }
 
-/// One finding for each host, name and value, with the pages that have it.
-fn by_value<'a>(
-    code: &str,
-    found: impl Iterator<Item = (&'a String, &'a (String, String))>,
+/// Tells the answers that have a fault; if all of a host have it, it is one fault of the host.
+pub(super) fn by_host<'a, I: Iterator<Item = Answer<'a>>>(
+    code: &'static str,
+    judged: impl Fn() -> I,
+    is_faulty: impl Fn(&Answer<'_>) -> bool,
     findings: &mut Findings,
 ) {
-    let mut groups: BTreeMap<(String, &(String, String)), Vec<&String>> = BTreeMap::new();
-    for (url, value) in found {
-        groups.entry((front_of(url), value)).or_default().push(url);
+    let mut hosts = HostCounts::default();
+    for answer in judged() {
+        hosts.count(&answer.url);
+        if is_faulty(&answer) {
+            hosts.count_fault(&answer.url, code);
+        }
     }
-    for ((front, (name, value)), urls) in groups {
-        let group = format!("{name}: {value}");
-        let finding = Finding::of(code).url(&front).group(group).value(value.as_str());
-        let places = urls.into_iter().map(|url| Place { page: Some(url.clone()), ..Place::default() });
-        findings.add(places.fold(finding, Finding::at));
+    if hosts.has_faults() {
+        judged()
+            .filter(|answer| is_faulty(answer))
+            .for_each(|answer| findings.add(hosts.told(&answer.url, code)));
     }
 }
 

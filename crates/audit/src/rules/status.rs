@@ -9,7 +9,7 @@ use crate::finding::{Finding, Findings};
 use crate::page::AuditedPage;
 use crate::record::{EdgeKind, Kind, Record};
 use crate::rule::Rule;
-use crate::site::{End, Fault, Resolution, Site};
+use crate::site::{Address, Answer, End, Fault, Resolution, Site};
 
 const fn code(name: &'static str) -> Code {
     Code::new("status", name).of_site().judges(Any)
@@ -115,33 +115,31 @@ impl Rule for Status {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        for record in site
-            .records()
-            .filter(|record| matches!(record.kind, Kind::Page | Kind::Resource | Kind::External))
-        {
-            faults(site, record, findings);
+        let is_judged = |address: Address<'_>| {
+            let kind = address.kind();
+            address.fault().is_some() && matches!(kind, Some(Kind::Page | Kind::Resource | Kind::External))
+        };
+        for answer in site.records_of(is_judged) {
+            faults(site, &answer, findings);
         }
-        for record in site.pages(Html).filter(|record| site.is_soft_404(record)) {
-            findings.add(
-                Finding::of("soft-404")
-                    .url(&record.url)
-                    .value(record.html.as_ref().and_then(|html| html.title.clone())),
-            );
+        for page in site.records_of(|address| address.is(Html) && address.is_soft_404()) {
+            let title = page.html.as_ref().and_then(|html| html.title.clone());
+            findings.add(Finding::of("soft-404").url(&page.url).value(title));
         }
-        for url in site.targets(|kind| kind != EdgeKind::Sitemap) {
-            redirects(site, url, findings);
-            blocked(site, url, findings);
+        for target in site.targets(|kind| kind != EdgeKind::Sitemap) {
+            redirects(site, target, findings);
+            blocked(site, target, findings);
         }
     }
 }
 
 /// A finding about a URL, at all references to it.
-fn at_references(site: &Site, code: &str, url: &str) -> Finding {
-    site.told(Finding::of(code).url(url), site.references(url))
+fn at_references(site: &Site, code: &str, target: Address<'_>) -> Finding {
+    site.told(Finding::of(code).url(&target.url()), target.references())
 }
 
-fn at_links(site: &Site, code: &str, url: &str) -> Finding {
-    site.told(Finding::of(code).url(url), site.links(url))
+fn at_links(site: &Site, code: &str, target: Address<'_>) -> Finding {
+    site.told(Finding::of(code).url(&target.url()), target.links())
 }
 
 /// What an answer was, for people.
@@ -152,64 +150,53 @@ fn said(record: &Record) -> serde_json::Value {
     }
 }
 
-fn faults(site: &Site, record: &Record, findings: &mut Findings) {
-    let Some(fault) = site.fault(record) else { return };
-    let url = &record.url;
-    let is_own = record.kind != Kind::External;
-    let has_links = site.links(url).next().is_some();
-    let is_referred = site.references(url).any(|(_, edge)| edge.kind != EdgeKind::Sitemap);
+fn faults(site: &Site, answer: &Answer<'_>, findings: &mut Findings) {
+    let target = answer.address();
+    let Some(fault) = target.fault() else { return };
+    let is_own = answer.kind != Kind::External;
+    let has_links = target.is_referred_by(|kind| kind == EdgeKind::Link);
+    let is_referred = target.is_referred_by(|kind| kind != EdgeKind::Sitemap);
     match fault {
         Fault::Client(_) | Fault::Connection if is_own && has_links => {
-            findings.add(at_links(site, "broken-internal-link", url).value(said(record)));
+            findings.add(at_links(site, "broken-internal-link", target).value(said(answer)));
         }
         Fault::Server(_) if is_own => {
-            findings.add(at_references(site, "server-error", url).value(said(record)))
+            findings.add(at_references(site, "server-error", target).value(said(answer)))
         }
-        Fault::Timeout if is_own => findings.add(at_references(site, "timeout", url).value(said(record))),
+        Fault::Timeout if is_own => findings.add(at_references(site, "timeout", target).value(said(answer))),
         Fault::Dns if is_referred => {
-            let host = url.parse::<Uri>().ok().and_then(|url| url.host().map(str::to_owned));
-            let finding = at_references(site, "dns-failure", url).value(said(record));
+            let host = answer.url.parse::<Uri>().ok().and_then(|url| url.host().map(str::to_owned));
+            let finding = at_references(site, "dns-failure", target).value(said(answer));
             findings.add(finding.group(host.unwrap_or_default()));
         }
         Fault::Client(_) | Fault::Server(_) | Fault::Connection
-            if !is_own && has_links && record.status != Some(503) =>
+            if !is_own && has_links && answer.status != Some(503) =>
         {
-            findings.add(at_links(site, "external-broken", url).value(said(record)));
+            findings.add(at_links(site, "external-broken", target).value(said(answer)));
         }
         _ => {}
     }
 }
 
 /// The one thing that is most wrong with the redirects of a URL.
-fn redirects(site: &Site, url: &str, findings: &mut Findings) {
-    let Resolution { hops, end } = site.resolve(url);
+fn redirects(site: &Site, target: Address<'_>, findings: &mut Findings) {
+    let Resolution { hops, end } = target.resolve();
     let Some(first) = hops.first() else { return };
-    let is_own = first.kind != Kind::External;
-    let has_links = site.links(url).next().is_some();
-    let chain: Vec<&str> = hops
-        .iter()
-        .map(|hop| hop.url.as_str())
-        .chain(hops.last().and_then(|hop| hop.redirect.as_deref()))
-        .collect();
-    let told = |code: &str, finding: Finding| {
-        finding.target(chain.last().unwrap_or(&url)).value(chain.join(" -> ")).limit(match code {
-            "redirect-chain" => serde_json::Value::from(site.limits().audit_redirect_hops_max),
-            _ => serde_json::Value::Null,
-        })
-    };
+    let is_own = first.kind() != Some(Kind::External);
+    let has_links = target.is_referred_by(|kind| kind == EdgeKind::Link);
     let fault = match end {
-        End::At(record) => site.fault(record),
-        End::Loop | End::Unknown => None,
+        End::At(answered) => answered.fault(),
+        End::Loop | End::Unknown(_) => None,
     };
     let code = match (end, fault) {
         (End::Loop, _) => "redirect-loop",
-        (End::Unknown, _) | (_, Some(Fault::Unverified)) => return,
+        (End::Unknown(_), _) | (_, Some(Fault::Unverified)) => return,
         (_, Some(Fault::Timeout)) if !is_own => return,
         (_, Some(_)) if is_own => "redirect-to-error",
         (_, Some(_)) => "external-broken",
         (_, None) if hops.len() > site.limits().audit_redirect_hops_max => "redirect-chain",
         _ if !has_links => return,
-        _ => match (first.status, is_own) {
+        _ => match (first.status(), is_own) {
             (Some(301 | 308), true) => "link-to-redirect",
             (Some(301 | 308), false) => "external-redirect",
             (_, true) => "temporary-redirect",
@@ -217,30 +204,35 @@ fn redirects(site: &Site, url: &str, findings: &mut Findings) {
         },
     };
     let finding = match code {
-        "redirect-loop" | "redirect-chain" | "redirect-to-error" => at_references(site, code, url),
-        _ => at_links(site, code, url),
+        "redirect-loop" | "redirect-chain" | "redirect-to-error" => at_references(site, code, target),
+        _ => at_links(site, code, target),
     };
-    if !finding.at.is_empty() {
-        findings.add(told(code, finding));
-    }
-}
-
-fn blocked(site: &Site, url: &str, findings: &mut Findings) {
-    let Some(refused) = site.refused(url).filter(|refused| refused.reason == "robots") else { return };
-    // Whether another site may be read by robots is no fault of this one.
-    if !site.is_own(url) {
+    if finding.at.is_empty() {
         return;
     }
-    let line = refused.detail.clone();
-    let resources = || {
-        site.references(url)
-            .filter(|(_, edge)| matches!(edge.kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image))
+    let last = hops.last().and_then(|hop| hop.redirect());
+    let chain: Vec<String> = hops.iter().copied().chain(last).map(Address::url).collect();
+    let limit = match code {
+        "redirect-chain" => serde_json::Value::from(site.limits().audit_redirect_hops_max),
+        _ => serde_json::Value::Null,
     };
-    if resources().next().is_some() {
-        let finding = Finding::of("blocked-resource").url(url).value(line.clone());
-        findings.add(site.told(finding, resources()));
+    let end = chain.last().map(String::as_str).unwrap_or_default();
+    findings.add(finding.target(end).value(chain.join(" -> ")).limit(limit));
+}
+
+fn blocked(site: &Site, target: Address<'_>, findings: &mut Findings) {
+    // Whether another site may be read by robots is no fault of this one.
+    if !target.is_refused() || !target.is_own() {
+        return;
     }
-    if site.links(url).next().is_some() {
-        findings.add(at_links(site, "blocked-by-robots", url).value(line));
+    let Some(refused) = target.refused().filter(|refused| refused.reason == "robots") else { return };
+    let line = refused.detail;
+    let is_shown = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
+    if target.is_referred_by(is_shown) {
+        let finding = Finding::of("blocked-resource").url(&target.url()).value(line.clone());
+        findings.add(site.told(finding, target.references().filter(|found| is_shown(found.kind()))));
+    }
+    if target.is_referred_by(|kind| kind == EdgeKind::Link) {
+        findings.add(at_links(site, "blocked-by-robots", target).value(line));
     }
 }

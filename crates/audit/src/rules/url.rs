@@ -1,9 +1,8 @@
 //! Spelling of URLs.
 
-use std::collections::BTreeMap;
-
 use huntsman_text::urlparts::guard::repeated_sequence;
 use url::Url;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::code::Code;
 use crate::code::PageClass::{Any, Indexable};
@@ -13,7 +12,7 @@ use crate::measure::{Measure, Measured};
 use crate::page::AuditedPage;
 use crate::record::EdgeKind;
 use crate::rule::Rule;
-use crate::site::{Site, fold};
+use crate::site::{Address, Site, fold};
 
 const SOURCE: &str = "Google Search Central: URL structure";
 
@@ -84,32 +83,34 @@ impl Rule for UrlRules {
             findings.add(Finding::of(code).value(path));
         }
         let length = crate::page::without_fragment(url).chars().count();
-        findings.measure(Measure::new(Measured::Url, length));
-        findings.measure(Measure::new(Measured::UrlParameters, url.query_pairs().count()));
+        findings.measure(Measure::new(Measured::Url, length as u64));
+        findings.measure(Measure::new(Measured::UrlParameters, url.query_pairs().count() as u64));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        let mut spellings: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for url in site.targets(|kind| kind == EdgeKind::Link).filter(|url| site.is_own(url)) {
-            if let Some(name) = session(url) {
-                let finding = Finding::of("url-session").url(url).value(name);
-                findings.add(site.told(finding, site.links(url)));
-            }
-            spellings.entry(fold(url)).or_default().push(url);
-        }
-        for (folded, urls) in spellings.into_iter().filter(|(_, urls)| urls.len() > 1) {
-            let canonical =
-                |url: &&str| site.get(url).and_then(|record| record.html.as_ref()?.canonical.clone());
-            let first = canonical(&urls[0]);
-            if first.is_some() && urls.iter().all(|url| canonical(url) == first) {
-                continue;
-            }
-            for url in &urls {
-                let finding =
-                    Finding::of("url-technical-duplicate").url(url).group(folded.as_str()).value(urls.len());
-                findings.add(site.told(finding, site.links(url)));
+        let linked = || site.targets(|kind| kind == EdgeKind::Link).filter(|target| target.is_own());
+        for target in linked() {
+            let url = target.url();
+            if let Some(name) = session(&url) {
+                findings.add(site.told(Finding::of("url-session").url(&url).value(name), target.links()));
             }
         }
+        let forms = linked().map(|target| (xxh3_128(fold(&target.url()).as_bytes()), target));
+        site.each_group(forms, |targets| several_spellings(site, targets, findings));
+    }
+}
+
+fn several_spellings(site: &Site, targets: &[Address<'_>], findings: &mut Findings) {
+    let canonical =
+        |target: &Address<'_>| target.answer().and_then(|answer| answer.html.as_ref()?.canonical.clone());
+    let first = canonical(&targets[0]);
+    if first.is_some() && targets.iter().all(|target| canonical(target) == first) {
+        return;
+    }
+    let form = fold(&targets[0].url());
+    for target in targets {
+        let finding = Finding::of("url-technical-duplicate").url(&target.url()).group(form.as_str());
+        findings.add(site.told(finding.value(targets.len()), target.links()));
     }
 }
 

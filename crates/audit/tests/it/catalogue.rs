@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use huntsman_audit::{Audit, audit, codes};
 use huntsman_testkit::sites::{AUDITED, Audited, audited};
 
+use crate::all_issues;
+
 async fn run(site: &Audited) -> Audit {
     audit([format!("{AUDITED}/")])
         .set("audit_page_bytes_max", 60_000)
@@ -20,7 +22,7 @@ async fn exactly_the_planted_faults_are_found() {
     let site = audited();
     let audit = run(&site).await;
     let found: BTreeSet<(String, String)> =
-        audit.issues.iter().map(|issue| (issue.code.clone(), issue.url.clone())).collect();
+        all_issues(&audit).iter().map(|issue| (issue.code.clone(), issue.url.clone())).collect();
     let shown = |issues: Vec<&(String, String)>| {
         issues.iter().map(|(code, url)| format!("{code} {url}\n")).collect::<String>()
     };

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use huntsman_audit::{Audit, AuditBuilder, AuditOptions, Compare, Earlier, Found, audit};
+use huntsman_audit::{Audit, AuditBuilder, AuditOptions, Compare, Earlier, Found, Segment, audit};
 use huntsman_crawler::{Settings, Start};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use serde_json::{Value, json};
+
+use crate::{all_issues, issues_of, urls_of};
 
 const START: &str = "https://a.example/";
 
@@ -220,11 +222,12 @@ async fn issues_that_the_baseline_does_not_have_are_new() {
             .run()
     };
     let same = again("b", &["new:error", "error"]).await.unwrap();
-    assert!(same.issues.iter().all(|issue| issue.new == Some(false)));
+    assert!(all_issues(&same).iter().all(|issue| issue.new == Some(false)));
     assert_eq!(same.gate.iter().map(|failure| failure.condition.as_str()).collect::<Vec<_>>(), ["error"]);
     let worse = again("b<a href=/lost>L</a>", &["new:error", "new:error>1"]).await.unwrap();
+    let worse_issues = all_issues(&worse);
     let new: Vec<&str> =
-        worse.issues.iter().filter(|issue| issue.new == Some(true)).map(|issue| issue.url.as_str()).collect();
+        worse_issues.iter().filter(|issue| issue.new == Some(true)).map(|issue| issue.url.as_str()).collect();
     assert!(new.contains(&"https://a.example/lost"), "{new:?}");
     assert_eq!(
         worse.gate.iter().map(|failure| failure.condition.as_str()).collect::<Vec<_>>(),
@@ -244,8 +247,8 @@ async fn accepted_issues_have_an_end_and_are_told_if_they_match_nothing() {
     ]);
     let audit = of(&[("/", "<a href=/a>A</a>"), ("/a", "to /b"), ("/b", "b")]).set("audit_ignore", rules);
     let audit = audit.run().await.unwrap();
-    assert!(audit.of("title-missing").count() > 0 && audit.of("h1-missing").count() == 0);
-    assert_eq!(audit.of("link-to-redirect").count(), 0);
+    assert!(!issues_of(&audit, "title-missing").is_empty() && issues_of(&audit, "h1-missing").is_empty());
+    assert_eq!(issues_of(&audit, "link-to-redirect").len(), 0);
     assert_eq!(audit.notes.len(), 2, "{:?}", audit.notes);
     assert!(audit.notes[0].contains("2001-01-31") && audit.notes[1].contains("link-empty"));
     let wrong = of(&[("/", "")]).set("audit_ignore", json!([{"code": "thin", "until": "next year"}]));
@@ -271,7 +274,7 @@ async fn pages_of_a_file_are_judged_by_what_is_known_of_them() {
     let (options, settings) = (AuditOptions::default(), settings(&[]));
     let found = options.read_pages(&file, &settings).unwrap();
     let audit = options.judge(found, &settings, false).unwrap();
-    let urls = |code: &str| audit.of(code).map(|issue| issue.url.clone()).collect::<Vec<_>>();
+    let urls = |code: &str| urls_of(&audit, code);
     assert_eq!(urls("title-missing"), [START]);
     assert_eq!(urls("noindex"), ["https://a.example/b"]);
     assert_eq!(urls("broken-internal-link"), ["https://a.example/gone"]);
@@ -288,20 +291,25 @@ async fn pages_of_a_file_are_judged_by_what_is_known_of_them() {
 async fn an_audit_is_judged_again_with_other_limits() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let first = of(&[("/", "<title>Short</title><h1>Moths</h1>")]).run().await.unwrap();
-    written(&first, folder.path());
     fs::create_dir(path("state")).unwrap();
-    let records = first.site.records().map(|record| format!("{}\n", serde_json::to_string(record).unwrap()));
-    fs::write(path("state/audit.jsonl"), records.collect::<String>()).unwrap();
+    let web = ScriptedDownloader::pages([(START, "<title>Short</title><h1>Moths</h1>")]);
+    let crawl = AuditOptions::default()
+        .crawl(Start::urls([START]))
+        .pipeline(Segment::create(path("state/audit.segment")).unwrap())
+        .downloader(web);
+    crawl.build().unwrap().run().await.unwrap();
     fs::write(path("drops.jsonl"), "").unwrap();
+    let found = Found::open(folder.path()).unwrap();
+    let first = AuditOptions::default().judge(found, &settings(&[]), true).unwrap();
+    written(&first, folder.path());
     let again = |values: &[(&str, Value)]| {
         let (found, is_complete) = Found::again(folder.path()).unwrap();
         AuditOptions::default().judge(found, &settings(values), is_complete).unwrap()
     };
-    let text = |audit: &Audit| serde_json::to_string(&audit.issues).unwrap();
+    let text = |audit: &Audit| serde_json::to_string(&all_issues(audit)).unwrap();
     assert_eq!(text(&again(&[])), text(&first));
-    assert_eq!(again(&[("audit_title_min", 5.into())]).of("title-short").count(), 0);
+    assert_eq!(issues_of(&again(&[("audit_title_min", 5.into())]), "title-short").len(), 0);
     let long = again(&[("audit_title_max", 4.into())]);
-    let issue = long.of("title-long").next().unwrap();
+    let issue = &issues_of(&long, "title-long")[0];
     assert_eq!((&issue.evidence.value, issue.at[0].column), (&json!(5), 1));
 }

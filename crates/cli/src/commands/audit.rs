@@ -9,9 +9,8 @@ mod forms;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
-use huntsman::audit::{Audit, AuditOptions, Earlier, Found};
-use huntsman::middleware::sinks::JsonLines;
-use huntsman::output::{AUDITED, DROPS};
+use huntsman::audit::{Answered, Audit, AuditOptions, Earlier, Found, Segment};
+use huntsman::output::AUDITED;
 use huntsman::{Backend, HttpDownloader, StartUrls};
 
 use self::demo::Demo;
@@ -225,14 +224,14 @@ fn attached<S>(
     directory: &OutputDir,
 ) -> Outcome<(huntsman::CrawlerBuilder<S>, huntsman::middleware::sinks::DropLog)>
 where
-    S: huntsman::Spider<Item = huntsman::audit::Record>,
+    S: huntsman::Spider<Item = Answered>,
 {
     let (builder, drops) = directory.attach_job(builder)?;
     let records = directory.file(AUDITED);
     if directory.store() == Backend::Memory {
-        return Ok((builder.pipeline(JsonLines::create(records)?), drops));
+        return Ok((builder.pipeline(Segment::create(records)?), drops));
     }
-    let (records, position) = JsonLines::of_job(records)?;
+    let (records, position) = Segment::of_job(records)?;
     Ok((builder.pipeline(records).persist(position), drops))
 }
 
@@ -246,7 +245,7 @@ fn tell(
 ) -> Outcome {
     let audit = match &ended.directory {
         Some(directory) if !ended.interrupted && ended.report.error.is_none() => {
-            let found = Found::read(&directory.file(AUDITED), &directory.file(DROPS))?;
+            let found = Found::open(directory.path())?;
             let is_complete = ended.report.finish_reason == "finished";
             let mut audit = options.judge(found, &config.settings, is_complete)?;
             audit.ended_by = (!is_complete).then(|| ended.report.finish_reason.clone());

@@ -1,4 +1,7 @@
-//! `huntsman bench crawl`: how fast this build crawls on this machine, against fetching alone.
+//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone, and what audits cost.
+
+mod audit;
+mod made_up;
 
 use clap::Subcommand;
 use huntsman::{Backend, HttpDownloader, StartUrls};
@@ -23,7 +26,16 @@ pub(crate) enum Bench {
         huntsman bench crawl\n  \
         huntsman bench crawl --pages 20000 --text --json")]
     Crawl(BenchArgs),
+
+    /// Audits a generated site on this machine beside crawls of it, and judges a large made-up site without a network: seconds, CPU
+    /// seconds, memory, bytes on disk.
+    #[command(before_help = "Examples:\n  \
+        huntsman bench audit\n  \
+        huntsman bench audit --crawled 0 --pages 1000000 --json")]
+    Audit(audit::BenchAuditArgs),
 }
+
+pub(crate) use audit::run as audit;
 
 pub(crate) async fn crawl(args: BenchArgs) -> Outcome {
     bench::run(&args, async |port| {

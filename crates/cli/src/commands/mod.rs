@@ -94,6 +94,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
+        Command::Bench { what: Bench::Audit(args) } => bench::audit(&args),
         Command::BenchServer(site) => on_runtime(command_bench::serve(site)),
         #[cfg(feature = "pdf")]
         Command::PdfText { attempts } => pdf_text::run(attempts),

@@ -9,6 +9,9 @@ use super::record::object;
 
 use crate::sinks::feed::FeedSettings;
 
+/// What a cell begins with that a spreadsheet takes for a formula.
+const SIGNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
 /// Comma-separated values with a header row, UTF-8, RFC 4180 with `\n`.
 ///
 /// The columns are the declared fields, else those of the first item; a warning names fields that have no column, once.
@@ -59,7 +62,6 @@ impl Rows {
     /// Neutralises a cell that begins like a formula, which spreadsheets would run whatever its origin. Some of them
     /// treat full-width signs as the usual ones, and ignore tabs and line breaks before them.
     fn guarded(&self, text: String) -> String {
-        const SIGNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
         let dangerous = self.guard && text.starts_with(SIGNS);
         if dangerous { format!("'{text}") } else { text }
     }
@@ -167,6 +169,25 @@ impl Format for Rows {
     }
 }
 
+/// Adds a text as a cell of CSV outside of a feed, quoted if need be, with the guard against formulas.
+pub fn csv_text(text: &str, out: &mut Vec<u8>) {
+    let guard = if text.starts_with(SIGNS) { "'" } else { "" };
+    if memchr::memchr3(b',', b'"', b'\n', text.as_bytes()).is_none() && !text.contains('\r') {
+        out.extend_from_slice(guard.as_bytes());
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    out.extend_from_slice(guard.as_bytes());
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'"');
+}
+
 /// Adds a row of CSV outside of a feed, with the guard against formulas.
 ///
 /// # Errors
@@ -188,5 +209,20 @@ fn first_row(head: &[u8]) -> Result<Option<Vec<String>>> {
     match reader.records().next() {
         None => Ok(None),
         Some(row) => Ok(Some(row?.iter().map(str::to_owned).collect())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_the_same_cell_by_itself_and_in_a_row() {
+        for text in ["moths", "=1+1", "a,b", "a \"b\"", "a\nb", "a\rb", "\tx", "＝x", "-5, \"x\"", "é"] {
+            let (mut alone, mut row) = (Vec::new(), Vec::new());
+            csv_text(text, &mut alone);
+            csv_row([&Value::from(text), &Value::from("x")], &mut row).unwrap();
+            assert_eq!([&alone[..], b",x\n"].concat(), row, "{text:?}");
+        }
     }
 }

@@ -21,7 +21,7 @@ mod target;
 mod xml;
 
 pub use by_name::{FeedStart, NamedFeed};
-pub use csv::{Csv, csv_row};
+pub use csv::{Csv, csv_row, csv_text};
 pub use delivery::Completion;
 pub use drops::DropLog;
 pub use feed::{Feed, FeedSettings, FieldChoice, Format};

@@ -185,7 +185,8 @@ impl Cost {
 }
 
 /// The server process; it ends when this value is dropped.
-struct Server {
+#[derive(Debug)]
+pub struct Server {
     child: Child,
     /// The server ends when its stdin closes, also when this process is killed.
     stdin: Option<ChildStdin>,
@@ -193,7 +194,16 @@ struct Server {
 }
 
 impl Server {
-    fn start(site: BenchSite) -> Outcome<Self> {
+    /// The port on this machine at which it serves.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub fn start(site: BenchSite) -> Outcome<Self> {
         let starting = |error: io::Error| Failure::crawl(format!("starting the bench server: {error}"));
         let mut child = program(std::env::current_exe().map_err(starting)?)
             .args(["bench-server", "--pages", &site.pages.to_string()])

@@ -11,7 +11,7 @@ use crate::commands::SiteArgs;
 use crate::config::Config;
 use crate::directory::{finished, inspecting};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, AUDITED, DROPS, EarlierRun, Hold, Plan, REPORT, Run, State};
+use crate::output::{self, DROPS, EarlierRun, Hold, Plan, REPORT, Run, State};
 use crate::render::{Style, say};
 
 /// Judges the audit in a directory again, with the settings of now, and replaces its files.
@@ -39,7 +39,7 @@ pub(super) fn pages(
     forms: &Forms,
 ) -> Outcome {
     let found = options.read_pages(file, &config.settings)?;
-    let seed = found.first_url().and_then(|url| Url::parse(url).ok());
+    let seed = found.first_url()?.and_then(|url| Url::parse(&url).ok());
     let seed = seed.ok_or_else(|| Failure::usage(format!("{} has no pages", file.display())))?;
     let path: PathBuf = site.output.out.clone().unwrap_or_else(|| output::default_dir(&seed, Run::Audit));
     let store = huntsman::Backend::Memory;
@@ -52,7 +52,7 @@ pub(super) fn pages(
     };
     let mut directory = plan.create(&seed, huntsman::Timestamp::wall().to_rfc3339())?;
     directory.begin()?;
-    found.write(&directory.file(AUDITED))?;
+    found.write(directory.path())?;
     directory.write(DROPS, b"")?;
     // Pages that are not in the file may be there.
     let mut audit = options.judge(found, &config.settings, false)?;
