@@ -14,8 +14,15 @@ fn several_spiders_have_a_report_each_and_share_the_pace_of_a_host() {
         ["--out", "run", "-o", "%(name)s.jsonl", "-s", "download_delay=0.1", "-s", "download_delay_jitter=0"];
     let said = crawl(&files);
     assert_eq!(said.code, Some(0), "{said:?}");
-    let gap = site.smallest_gap("127.0.0.1").expect("more than one request");
-    assert!(gap >= Duration::from_millis(90), "two crawls that knew nothing of each other: {gap:?}");
+    // A busy machine may be late with one request and not with the next one, so all of them are judged together.
+    let starts: Vec<Duration> = site.requests().iter().map(|request| request.started).collect();
+    let gaps = u32::try_from(starts.len() - 1).unwrap();
+    let taken = *starts.iter().max().unwrap() - *starts.iter().min().unwrap();
+    let paced = Duration::from_millis(100) * gaps;
+    assert!(
+        taken >= paced * 3 / 4,
+        "two crawls that knew nothing of each other take half of {paced:?}: {taken:?}"
+    );
     for spider in ["books", "cheap"] {
         assert!(said.stderr.contains(&format!("spider {spider}:\nfinished after")), "{said:?}");
         assert_eq!(report(dir.path(), spider)["pages"], 3);
