@@ -32,6 +32,7 @@ impl ImageTarget {
 #[derive(Clone, Debug)]
 pub(super) struct ImageRules {
     /// Least width and height.
+    #[cfg_attr(not(feature = "thumbnails"), expect(dead_code, reason = "no image is looked at"))]
     pub(super) min: (u32, u32),
     pub(super) convert: Option<ImageTarget>,
     /// Greatest width and height of thumbnails, by their names.
