@@ -28,9 +28,7 @@ impl Audit {
     pub(crate) fn write_lists(&self, folder: &Path) -> Result<()> {
         self.write_redirect_list(folder)?;
         self.write_duplicates(folder)?;
-        self.write_translations(folder)?;
-        self.write_files(folder)?;
-        self.write_headers(folder)
+        self.write_answers(folder)
     }
 
     fn write_redirect_list(&self, folder: &Path) -> Result<()> {
@@ -57,19 +55,47 @@ impl Audit {
         table.finish()
     }
 
-    fn write_translations(&self, folder: &Path) -> Result<()> {
-        let mut table = Table::with_columns(&folder.join("hreflang.csv"), &["url", "lang", "target"])?;
+    /// What is known of answers, in one reading of them: translations, headers of pages, and images and links to other sites with how often
+    /// each is referred to and where first.
+    fn write_answers(&self, folder: &Path) -> Result<()> {
+        let referred = self.referred()?;
+        let table = |name: &str, columns: &[&str]| Table::with_columns(&folder.join(name), columns);
+        let mut translations = table("hreflang.csv", &["url", "lang", "target"])?;
+        let mut headers = Table::create(&folder.join("headers.csv"))?;
+        let mut images = table(
+            "images.csv",
+            &["url", "status", "error", "content_type", "wire_bytes", "max_age", "references", "first_page"],
+        )?;
+        let mut external =
+            table("external.csv", &["url", "status", "error", "redirect", "references", "first_page"])?;
         self.each_answer(&mut |record, _| {
-            let alternates = record.html.iter().flat_map(|html| &html.alternates);
-            alternates.into_iter().try_for_each(|alternate| {
-                table.row(&json!({"url": record.url, "lang": alternate.lang, "target": alternate.url}))
-            })
+            for alternate in record.html.iter().flat_map(|html| &html.alternates) {
+                translations
+                    .row(&json!({"url": record.url, "lang": alternate.lang, "target": alternate.url}))?;
+            }
+            if record.kind == Kind::Page && record.status.is_some() {
+                headers.row(&row_of_headers(record))?;
+            }
+            if let Some(of) = referred.get(&key(&record.url, EdgeKind::Image)) {
+                images.row(&json!({
+                    "url": record.url, "status": record.status, "error": record.error, "content_type": record.content_type,
+                    "wire_bytes": record.wire_bytes, "max_age": record.max_age, "references": of.number, "first_page": of.first,
+                }))?;
+            }
+            if record.kind == Kind::External {
+                let of = referred.get(&key(&record.url, EdgeKind::Link));
+                external.row(&json!({
+                    "url": record.url, "status": record.status, "error": record.error, "redirect": record.redirect,
+                    "references": of.map_or(0, |of| of.number), "first_page": of.map(|of| &of.first),
+                }))?;
+            }
+            Ok(())
         })?;
-        table.finish()
+        [translations, headers, images, external].into_iter().try_for_each(Table::finish)
     }
 
-    /// Images, and links to other sites, each with how often it is referred to and where first.
-    fn write_files(&self, folder: &Path) -> Result<()> {
+    /// How often images and URLs of other sites are referred to.
+    fn referred(&self) -> Result<HashMap<u64, Referred>> {
         let mut referred: HashMap<u64, Referred> = HashMap::new();
         self.each_source(&mut |url, _, edges| {
             for edge in edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Image | EdgeKind::Link)) {
@@ -83,50 +109,17 @@ impl Audit {
             }
             Ok(())
         })?;
-        let mut images = Table::with_columns(
-            &folder.join("images.csv"),
-            &["url", "status", "error", "content_type", "wire_bytes", "max_age", "references", "first_page"],
-        )?;
-        let mut external = Table::with_columns(
-            &folder.join("external.csv"),
-            &["url", "status", "error", "redirect", "references", "first_page"],
-        )?;
-        self.each_answer(&mut |record, _| {
-            if let Some(of) = referred.get(&key(&record.url, EdgeKind::Image)) {
-                images.row(&json!({
-                    "url": record.url, "status": record.status, "error": record.error, "content_type": record.content_type,
-                    "wire_bytes": record.wire_bytes, "max_age": record.max_age, "references": of.number, "first_page": of.first,
-                }))?;
-            }
-            if record.kind != Kind::External {
-                return Ok(());
-            }
-            let of = referred.get(&key(&record.url, EdgeKind::Link));
-            external.row(&json!({
-                "url": record.url, "status": record.status, "error": record.error, "redirect": record.redirect,
-                "references": of.map_or(0, |of| of.number), "first_page": of.map(|of| &of.first),
-            }))
-        })?;
-        images.finish()?;
-        external.finish()
+        Ok(referred)
     }
+}
 
-    fn write_headers(&self, folder: &Path) -> Result<()> {
-        let mut table = Table::create(&folder.join("headers.csv"))?;
-        self.each_answer(&mut |record, _| {
-            if record.kind != Kind::Page || record.status.is_none() {
-                return Ok(());
-            }
-            let mut row = Map::from_iter([("url".to_owned(), Value::from(record.url.as_str()))]);
-            for name in TOLD_HEADERS {
-                let value =
-                    record.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
-                row.insert(name.to_owned(), value.into());
-            }
-            table.row(&Value::Object(row))
-        })?;
-        table.finish()
+fn row_of_headers(record: &Record) -> Value {
+    let mut row = Map::from_iter([("url".to_owned(), Value::from(record.url.as_str()))]);
+    for name in TOLD_HEADERS {
+        let value = record.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+        row.insert(name.to_owned(), value.into());
     }
+    Value::Object(row)
 }
 
 /// A redirect and where it ends.

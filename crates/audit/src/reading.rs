@@ -159,10 +159,11 @@ impl Audit {
 
     /// Reads the redirects of the site, and where each one ends.
     pub(crate) fn each_redirect(&self, each: &mut dyn FnMut(&Record, Landing) -> Result<()>) -> Result<()> {
-        self.each_answer(&mut |record, _| {
-            let is_redirect = record.kind == Kind::Page && record.redirect.is_some();
-            if is_redirect { each(record, self.landing(&record.url)) } else { Ok(()) }
-        })
+        let is_redirect =
+            |address: Address<'_>| address.kind() == Some(Kind::Page) && address.redirect().is_some();
+        let mut redirects = self.site.records_of(is_redirect);
+        redirects.try_for_each(|record| each(&record, self.landing(&record.url)))?;
+        self.site.check()
     }
 }
 

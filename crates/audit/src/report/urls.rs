@@ -6,6 +6,7 @@ use huntsman_crawler::Result;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Blocks, Located, Rows};
+use crate::edges::common;
 
 /// URLs besides those of pages that the report knows; references to further ones are left out.
 const MAX_OTHERS: usize = 1_000_000;
@@ -67,15 +68,6 @@ impl Urls {
     pub(super) fn finish(self, blocks: &mut Blocks) -> Result<Located> {
         self.rows.finish(blocks)
     }
-}
-
-/// Number of bytes of the longest common beginning, whole characters.
-fn common(a: &str, b: &str) -> usize {
-    let mut length = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    while !b.is_char_boundary(length) || !a.is_char_boundary(length) {
-        length -= 1;
-    }
-    length
 }
 
 #[cfg(test)]
