@@ -1,4 +1,5 @@
-//! A project as it runs every night: a spider that logs in, follows rules and fetches images, with three feeds that `huntsman.toml` names.
+//! A project as it runs every night: a spider that logs in, follows rules and fetches images, and writes the
+//! feeds that its settings name.
 //!
 //! With arguments it is that program: `cargo run --features project,sqlite --example members -- list`. Without arguments it starts a site of
 //! its own and crawls it.

@@ -64,7 +64,7 @@ impl Audit {
 
     fn make_rows(&self, send: &SyncSender<Vec<u8>>) -> Result<()> {
         let mut rows = HEAD.to_vec();
-        // If nobody receives any more, writing has failed, which the thread tells.
+        // If the other thread receives no more, writing has failed, and that thread returns the error.
         let give = |rows: &mut Vec<u8>| {
             let given = std::mem::replace(rows, Vec::with_capacity(WRITTEN_AT_ONCE + WRITTEN_AT_ONCE / 8));
             send.send(given).map_err(|_| Error::msg("the table cannot be written"))

@@ -18,7 +18,7 @@ const IMAGES: [(&[u8], &str); 5] = [
     (b"<?xml", "image/svg+xml"),
 ];
 
-/// What settings choose.
+/// The title and the logo that settings choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
     /// The title of the report in place of "Audit of" and the host.

@@ -1,8 +1,9 @@
 //! `report.html`: an audit for people.
 //!
 //! The page has its views as HTML, made beforehand; long tables are drawn by a script from [blocks](blocks) of data, a few rows at a time. Of a site
-//! with up to 5,000 pages it is one file; of a larger one the blocks are files of the folder `report` beside it. It loads nothing else: its policy
-//! admits only the script and the style in it, by their hashes, and what that script loads. What came from the web becomes text, never markup.
+//! with up to 5,000 pages it is one file; of a larger one the blocks are files of the folder `report` beside it. It loads nothing else: its content
+//! security policy names its own script and style by their hashes, and admits other files only if that script loads them. Titles, URLs and all other
+//! texts of audited pages are shown as text and never read as HTML.
 
 mod blocks;
 mod charts;

@@ -24,7 +24,7 @@ const KIND: u16 = 1;
 /// Version of the format. A program reads only its own.
 const VERSION: u16 = 1;
 
-/// Bytes that are written at once if nobody asks for them before.
+/// Bytes that are collected before they are written, unless the segment is flushed earlier.
 const WRITTEN_AT_ONCE: usize = 256 * 1_024;
 
 const ANSWER: u8 = 1;

@@ -160,7 +160,7 @@ const MAX_WAITS: u64 = 100;
 /// Priority of requests that are put back; lower than any that a spider would ask for.
 const PRIORITY_DEFERRED: i32 = -1_000_000;
 const PRIORITY_SKIPPED: i32 = -2_000_000;
-/// That of skipped requests in the order in which they are asked for again, less their ranks.
+/// Priority of the first skipped request when skipped requests are asked for again; each next one has one less.
 const PRIORITY_RANKED: i32 = PRIORITY_SKIPPED - 1;
 
 impl AvoidDup {

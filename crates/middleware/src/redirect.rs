@@ -166,7 +166,7 @@ pub(crate) struct Follower {
     policy: ReferrerPolicy,
 }
 
-/// What exempts the redirects after a form was sent from the duplicate filter, up to the page that is shown.
+/// The reason for which redirects after a form was sent pass the duplicate filter, up to the page that is shown.
 const ANSWER: &str = "answer to a form";
 
 /// Headers that describe a body.

@@ -377,14 +377,14 @@ fn feeds_of(
     feeds.into_iter().map(of_directory).collect()
 }
 
-/// What a crawl with a job would lose of files that are there already.
+/// Which items a crawl with a job would delete if it began all of its files anew.
 #[derive(Clone, Copy)]
 enum Loses {
-    /// Nothing: it goes on with them.
+    /// None: it goes on with the files.
     Nothing,
-    /// All that earlier crawls have written: it is a new one.
+    /// Those of earlier crawls, because it is a new one.
     Earlier,
-    /// The same, and that within its directory is to be deleted.
+    /// The same, but those within its directory may be deleted, as `--fresh` says.
     Directory,
 }
 

@@ -38,8 +38,8 @@ impl FeedFile {
         name.split("%(").skip(1).filter_map(after).collect()
     }
 
-    /// The feed of the job in this directory: its name is the same whenever the job goes on. `keeps` says that items are not lost unasked which
-    /// a file has already: a new job would begin it anew.
+    /// The feed of the job in this directory: its name is the same whenever the job goes on. With `keeps`, a file that has items already is
+    /// refused, because a new job would empty it.
     pub(crate) fn of_job(
         mut self,
         spider: &str,

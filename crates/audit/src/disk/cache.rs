@@ -1,8 +1,8 @@
-//! A few things that were read lately.
+//! A cache of a few values that were read lately.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Places of the cache. What is read in order needs one, and what is read here and there rarely comes again soon.
+/// Places of the cache. Reading in order needs only one; values that are read at random rarely come again soon.
 const PLACES: usize = 64;
 
 /// Keeps what was made for a key until another key needs its place.
@@ -24,7 +24,7 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// What belongs to a key; `make` is called if it is not there.
+    /// The value of a key; `make` is called if the cache does not have it.
     pub(crate) fn get<E>(&self, key: u64, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % PLACES;
         if let Some((found, value)) = &self.0.lock().unwrap_or_else(PoisonError::into_inner)[place]

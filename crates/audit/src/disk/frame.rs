@@ -76,7 +76,7 @@ impl std::fmt::Debug for Frames {
     }
 }
 
-/// Bytes that are read at first, in the hope that the frame has no more.
+/// Bytes of the first read of a frame. Most frames are shorter, and need no second one.
 const READ_AT_ONCE: usize = 16 * 1_024;
 
 impl Frames {

@@ -77,7 +77,7 @@ impl<T: Entry> Sorter<T> {
         if !self.entries.is_empty() {
             self.end_run()?;
         }
-        // The memory is needed by those who read.
+        // Merging needs memory of its own.
         self.entries = Vec::new();
         Ok(Sorted::Merged(Merge::of(self.runs)?))
     }

@@ -111,7 +111,7 @@ fn banners(audit: &Audit, counts: &Counts) -> Markup {
     }
 }
 
-/// The name of so many things.
+/// The noun for a number of things: its plural if there is not just one.
 fn noun(number: usize, name: &str) -> Markup {
     html! { (name) @if number != 1 { "s" } }
 }

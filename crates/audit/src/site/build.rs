@@ -234,7 +234,7 @@ fn each_target(
     Ok(())
 }
 
-/// What comes of reading the answers.
+/// The result of reading the answers.
 struct Read {
     known: List<Known>,
     references: Sorter<Pointer>,

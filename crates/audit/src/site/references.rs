@@ -20,7 +20,7 @@ pub(crate) struct Pointer {
 const KIND: u8 = 0b111;
 const NOFOLLOW: u8 = 1 << 3;
 const SPELLED: u8 = 1 << 4;
-/// It is no reference but a redirect.
+/// The pointer stands for a redirect and not for a reference in a page.
 const REDIRECT: u8 = 1 << 5;
 
 impl Pointer {

@@ -354,7 +354,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         }
         self.take_spider_settings();
         let settings = self.layers.resolve(&self.table)?;
-        // Whoever names a file wants it, but a log of the program is not disturbed for it.
+        // A program that names a file wants a log in it. A log that the program has installed stays as it is.
         if self.logs || (settings.log_file.is_some() && !log::tracing::dispatcher::has_been_set()) {
             let started = Log::new().start(&settings)?;
             if !started.is_installed {

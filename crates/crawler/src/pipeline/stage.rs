@@ -100,7 +100,7 @@ impl<I: Send + 'static, P: ConcurrentPipeline<I>> DynConcurrent<I> for Shared<P>
 
 /// One pipeline of a crawl.
 pub(crate) enum Stage<I> {
-    /// It has one item at a time, for so long, which is known once it is open.
+    /// It has one item at a time. The longest time for one is known once the pipeline is open.
     Serial(Box<dyn DynPipeline<I>>, Option<Duration>),
     /// It has many, which leave it in their order.
     Concurrent(Box<dyn DynConcurrent<I>>, FuturesOrdered<InFlight<I>>),

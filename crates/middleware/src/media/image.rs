@@ -41,7 +41,7 @@ pub(super) struct ImageRules {
     pub(super) max_pixels: u64,
 }
 
-/// What is made of an image or a file.
+/// An image or a file as it is stored, with its thumbnails.
 pub(super) struct Made {
     pub(super) body: Bytes,
     pub(super) ending: &'static str,

@@ -204,7 +204,7 @@ impl MediaStore {
         self.settled(kept, url)
     }
 
-    /// What became of a URL. An error is a failure of the disk.
+    /// The result for a URL. It is an error only if the disk failed: an image that is refused is a result, too.
     fn settled(&self, kept: Result<StoredFile, Fault>, url: &Url) -> Result<StoredFile> {
         match kept {
             Ok(stored) => Ok(stored),

@@ -15,7 +15,7 @@ const REGIONS = ["", "header", "nav", "main", "aside", "footer"];
 const blocks = new Map();
 const awaited = new Map();
 
-// What the files of blocks call.
+// The files of blocks call this function with their rows.
 window.huntsman = (name, number, text) => {
   const key = `${name}-${number}`;
   awaited.get(key)?.(JSON.parse(text));

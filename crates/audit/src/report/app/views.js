@@ -89,7 +89,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme)
 nameTheme();
 document.getElementById("print").addEventListener("click", () => print());
 
-// A fragment is the name of a view here, so this link needs a hand.
+// A fragment is the name of a view here, so the browser would not skip to the content: the script moves the focus.
 document.querySelector(".skip").addEventListener("click", event => { event.preventDefault(); main.focus(); });
 
 // A slash leads to the filter of the view.

@@ -62,7 +62,7 @@ pub(super) fn make(
     })
 }
 
-/// What reads an image. It has read the header alone.
+/// A decoder of the image that has read no more than the header.
 fn decoder(body: &[u8], max_pixels: u64) -> Result<impl ImageDecoder, Refusal> {
     let mut limits = Limits::default();
     limits.max_alloc = Some(max_pixels.saturating_mul(BYTES_PER_PIXEL));
