@@ -248,3 +248,28 @@ fn bench_measures_the_crawl_against_fetching_alone() {
     assert_eq!((&value["crawl"]["pages"], &value["raw"]["pages"]), (&json!(200), &json!(200)));
     assert!(value["crawl"]["cpu_s_per_1000_pages"].as_f64().unwrap() > 0.0);
 }
+
+#[test]
+fn bench_measures_audits_beside_crawls_and_the_judging_of_a_made_up_site() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = run(huntsman(dir.path()).args([
+        "bench",
+        "audit",
+        "--crawled",
+        "40",
+        "--pages",
+        "200",
+        "--links",
+        "25",
+        "--json",
+    ]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let measures = serde_json::from_str::<Value>(&said.stdout).unwrap()["measures"].clone();
+    assert_eq!((&measures["crawl"]["pages"], &measures["judging"]["pages"]), (&json!(40), &json!(200)));
+    for cost in [&measures["crawl"]["audit"], &measures["crawl"]["plain"], &measures["judging"]["cost"]] {
+        assert!(cost["peak_rss_bytes"].as_u64().unwrap() > 1 << 20, "{measures}");
+    }
+    assert!(measures["judging"]["issues"].as_u64().unwrap() > 0, "titles that pages share");
+    assert!(measures["judging"]["segment_bytes"].as_u64().unwrap() > 10_000, "{measures}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left");
+}

@@ -28,6 +28,7 @@ fn refused(args: &[&str], code: i32, parts: &[&str]) {
 fn a_url_that_is_none() {
     refused(&["not a url"], 2, &["not a url", "https://example.org/"]);
     refused(&["http://"], 2, &["http://"]);
+    refused(&["localhost"], 2, &["localhost is neither a URL", "https://example.org/", "crawl localhost"]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) struct BenchAuditArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pages: u64,
 
-    /// Number of links on a page of the made-up site.
+    /// Number of links on a page of the made-up site, from 25 to 1,000.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(25..=1_000))]
     links: u64,
 

@@ -376,8 +376,8 @@ impl SiteArgs {
     pub(crate) fn start_urls(&self) -> huntsman::Result<StartUrls> {
         if let Some(name) = self.urls.iter().find(|url| is_name(url)) {
             return Err(huntsman::Error::usage(format!(
-                "{name} is neither a URL nor a spider file (.toml); a spider of a project is run by its program, in its folder: \
-                 cargo run -- crawl {name}"
+                "{name} is neither a URL (https://example.org/) nor a spider file (.toml). A spider of a project is run by its program, \
+                 in its folder: cargo run -- crawl {name}"
             )));
         }
         match (&self.seeds, &self.seeds_column) {
