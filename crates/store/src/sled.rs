@@ -4,8 +4,9 @@ use std::fs::File;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{fmt, fs, io, mem};
 
@@ -36,8 +37,7 @@ const SUMMARY_FILE: &str = "summary.json";
 ///
 /// Memory grows with the number of keys and not only with the cache; above 200,000 keys a warning is logged once. Every
 /// write is synced to disk, whatever its [`Durability`], because sled writes its log late. Opening reads and verifies
-/// all entries; so does closing. On a full disk sled may hang where others report an error; after a failed write, the
-/// store stays locked until the process ends. A scan copies the entries it visits, because sled's own scan would see
+/// all entries; so does closing. After a failed write, the store stays locked until the process ends. A scan copies the entries it visits, because sled's own scan would see
 /// later writes.
 pub struct SledStore {
     path: PathBuf,
@@ -192,6 +192,7 @@ impl SledStore {
             }
         }
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        let _waker = Waker::of(&database);
         database.apply_batch(steps).map_err(|e| error_of("writing a batch", e, &self.path))?;
         database.flush().map_err(|e| error_of("writing a batch", e, &self.path))?;
         sync(&self.path).map_err(|e| StoreError::io("writing a batch", e).at(&self.path))?;
@@ -257,6 +258,49 @@ impl Drop for SledStore {
             .and_then(|summary| write_summary(&self.path.join(SUMMARY_FILE), summary));
         if let Err(error) = written {
             tracing::warn!(%error, "closing the store");
+        }
+    }
+}
+
+/// Wakes a write that would wait for ever, until the waker is dropped.
+///
+/// sled 0.34 wakes the threads that wait for a part of its log when that part was written, and after most failures. If the thread that leaves a
+/// buffer last fails to write it (`Log::exit_reservation`), sled keeps the error but wakes nobody. Any flush that begins afterwards finds the
+/// error and wakes all threads, so flushes begin now and then while a write takes long. If there is no error, they wait for the same write.
+struct Waker {
+    ended: Option<mpsc::Sender<()>>,
+    // `None` if no thread could be started: then nothing wakes the write, which matters only if the disk fails, too.
+    watch: Option<JoinHandle<()>>,
+}
+
+impl Waker {
+    /// How long a write may take before the first flush. The time doubles, because a slow disk is no failure.
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    fn of(database: &Db) -> Self {
+        let (ended, wait) = mpsc::channel();
+        let database = database.clone();
+        let watch = move || {
+            let mut patience = Self::PATIENCE;
+            while wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                let database = database.clone();
+                // The write itself returns the error.
+                let flush = move || drop(catch_unwind(AssertUnwindSafe(|| database.flush())));
+                let _ = thread::Builder::new().name("sled-flush".to_owned()).spawn(flush);
+                patience *= 2;
+            }
+        };
+        let watch = thread::Builder::new().name("sled-waker".to_owned()).spawn(watch);
+        Self { ended: Some(ended), watch: watch.ok() }
+    }
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        // It has a handle of the database, which must be closed by its owner.
+        if let Some(watch) = self.watch.take() {
+            let _ = watch.join();
         }
     }
 }
