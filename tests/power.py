@@ -66,7 +66,9 @@ def mounted(image, at):
     try:
         yield at
     finally:
-        subprocess.run(["umount", at], check=True)
+        # Lazy, because another thread's child has copies of the files that are open here until its exec, so that the mount can
+        # be busy for a moment. Nothing reads the image or the folder again.
+        subprocess.run(["umount", "--lazy", at], check=True)
 
 
 def make_image(path):
