@@ -126,6 +126,7 @@ fn crates_depend_only_downwards() {
             "huntsman-audit",
             &[
                 "huntsman-crawler",
+                "huntsman-detect",
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-middleware",

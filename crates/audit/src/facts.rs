@@ -1,23 +1,26 @@
 //! Which codes need facts that an audit may lack. A code without its facts is not judged, which is another thing than finding nothing.
 
 /// Need links to other sites.
-pub(crate) const OF_EXTERNAL: &[&str] = &["dns-failure", "external-broken", "external-redirect"];
+pub(crate) const OF_EXTERNAL: &[&str] =
+    &["dns-failure", "external-broken", "external-redirect", "external-unverified"];
 
 /// Need images, scripts and styles.
-pub(crate) const OF_RESOURCES: &[&str] = &["blocked-resource", "img-broken", "img-heavy", "no-cache"];
+pub(crate) const OF_RESOURCES: &[&str] =
+    &["blocked-resource", "img-broken", "img-heavy", "no-cache", "resource-broken"];
 
 /// Need sitemaps.
 pub(crate) const OF_SITEMAPS: &[&str] =
     &["blocked-in-sitemap", "noindex-in-sitemap", "non200-in-sitemap", "noncanonical-in-sitemap", "orphan"];
 
 /// Need a crawl that ended by itself: they are about what is nowhere.
-pub(crate) const OF_ABSENCE: &[&str] = &["orphan"];
+pub(crate) const OF_ABSENCE: &[&str] = &["only-nofollow-inlinks", "orphan"];
 
 /// Need requests, which pages that are given as a file did not come with. What such a file shows of them is told.
 pub(crate) const OF_REQUESTS: &[&str] = &[
     "blocked-by-robots",
     "broken-internal-link",
     "canonical-chain",
+    "canonical-to-blocked",
     "canonical-to-error",
     "canonical-to-noindex",
     "canonical-to-redirect",
@@ -26,11 +29,15 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "hreflang-non200",
     "hreflang-noindex",
     "hreflang-noncanonical",
+    "link-forbidden",
     "link-to-redirect",
+    "not-found-200",
+    "only-nofollow-inlinks",
     "pagination-rel",
     "redirect-chain",
     "redirect-loop",
     "redirect-to-error",
+    "robots-unreachable",
     "server-error",
     "temporary-redirect",
     "timeout",
@@ -40,6 +47,8 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
 /// Need the headers of answers, and tell something wrong without them.
 pub(crate) const OF_HEADERS: &[&str] = &[
     "canonical-missing",
+    "charset-late",
+    "content-type-wrong",
     "cookie-flags",
     "csp-missing",
     "frame-options-missing",

@@ -40,6 +40,7 @@ mod hosts;
 mod issue;
 mod issues;
 mod junit;
+mod likeness;
 mod links;
 mod links_table;
 mod lists;
@@ -75,6 +76,7 @@ pub use gate::{FailOn, GateFailure};
 pub use history::Past;
 pub use issue::{Evidence, Issue};
 pub use issues::Issues;
+pub use likeness::Likeness;
 pub use links::{
     CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,
     StatusRanges, Target, UnreadSource,

@@ -19,6 +19,8 @@ pub enum Measured {
     Title,
     /// Characters of the description; wide ones count twice.
     Description,
+    /// Characters of the main heading; wide ones count twice.
+    H1,
     /// Words of the own text.
     Words,
     /// Characters of the URL.
@@ -77,6 +79,7 @@ const LIMITED: &[(&str, Measured, Bound)] = &[
     ("title-long", Measured::Title, Most(|limits| limits.audit_title_max as u64)),
     ("description-short", Measured::Description, Least(|limits| limits.audit_description_min as u64)),
     ("description-long", Measured::Description, Most(|limits| limits.audit_description_max as u64)),
+    ("h1-long", Measured::H1, Most(|limits| limits.audit_h1_max as u64)),
     ("thin", Measured::Words, Least(|limits| limits.audit_words_min as u64)),
     ("url-long", Measured::Url, Most(|limits| limits.audit_url_max as u64)),
     ("url-parameters", Measured::UrlParameters, Most(|limits| limits.audit_url_parameters_max as u64)),

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::code::PageClass;
 use crate::finding::Place;
+use crate::likeness::Likeness;
 use crate::place::Lines;
 use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord};
 use crate::soft_404;
@@ -27,7 +28,7 @@ const MAX_TEXT: usize = 200;
 pub struct Canonical {
     /// As written.
     pub href: String,
-    /// Resolved, without its fragment; `None` if it is no http or https URL.
+    /// Resolved, without its fragment; `None` if it is no http or https URL that can be that of a page.
     pub url: Option<String>,
     /// Offset of the element; `None` if it is in a header.
     pub offset: Option<u32>,
@@ -48,8 +49,11 @@ pub struct AuditedPage<'a> {
 /// What a page tells robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Robots {
+    index: bool,
     noindex: bool,
     nofollow: bool,
+    nosnippet: bool,
+    noimageindex: bool,
 }
 
 impl std::fmt::Debug for AuditedPage<'_> {
@@ -142,6 +146,21 @@ impl<'a> AuditedPage<'a> {
     /// Whether robots may not follow its links, by its own words.
     pub fn is_nofollow(&self) -> bool {
         self.robots.nofollow
+    }
+
+    /// Whether it tells robots both to index it and not to.
+    pub fn has_robots_conflict(&self) -> bool {
+        self.robots.index && self.robots.noindex
+    }
+
+    /// Whether search results may show no text of it, by its own words.
+    pub fn is_nosnippet(&self) -> bool {
+        self.robots.nosnippet
+    }
+
+    /// Whether its images may not be indexed, by its own words.
+    pub fn is_noimageindex(&self) -> bool {
+        self.robots.noimageindex
     }
 
     /// The canonical URLs that it states, those of the HTML first.
@@ -241,11 +260,13 @@ impl<'a> AuditedPage<'a> {
     fn read_canonicals(&self) -> Vec<Canonical> {
         let elements = self.link_elements().filter(|link| link.has_rel("canonical")).filter_map(|link| {
             let href = link.href?.to_owned();
-            Some(Canonical { url: self.resolved(&href), href, offset: Some(link.offset) })
+            let url = self.resolved(&href).filter(|url| names_a_page(&href, url));
+            Some(Canonical { url, href, offset: Some(link.offset) })
         });
         let headers =
             link_headers(self.headers()).into_iter().filter(|link| link.has_rel("canonical")).map(|link| {
                 let url = self.url().join(&link.target).ok().map(|url| without_fragment(&url));
+                let url = url.filter(|url| names_a_page(&link.target, url));
                 Canonical { href: link.target, url, offset: None }
             });
         elements.chain(headers).collect()
@@ -256,8 +277,11 @@ impl<'a> AuditedPage<'a> {
         let metas = self.metas().filter(|meta| is_named(meta, "robots")).filter_map(|meta| meta.content);
         for list in metas.chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value))) {
             for word in list.split([',', ' ']).map(|word| word.trim().to_ascii_lowercase()) {
+                robots.index |= word == "index";
                 robots.noindex |= matches!(&*word, "noindex" | "none");
                 robots.nofollow |= matches!(&*word, "nofollow" | "none");
+                robots.nosnippet |= matches!(&*word, "nosnippet" | "max-snippet:0");
+                robots.noimageindex |= word == "noimageindex";
             }
         }
         robots
@@ -298,6 +322,7 @@ impl<'a> AuditedPage<'a> {
             next: rel("next"),
             prev: rel("prev"),
             anchors: anchors.collect(),
+            likeness: Likeness::of(text),
             has_scripts: self.facts.scripts > 0,
             is_soft_404: self.is_soft_404(),
         }
@@ -343,6 +368,12 @@ impl<'a> AuditedPage<'a> {
         edges.extend(styles.filter_map(|link| edge(link.href?, EdgeKind::Style, link.offset)));
         edges
     }
+}
+
+/// Whether the address of a canonical URL, as written and resolved, can be that of a page: `https://https://example.org` cannot.
+fn names_a_page(href: &str, url: &str) -> bool {
+    let host = url.split_once("://").and_then(|(_, rest)| rest.split(['/', ':', '?']).next());
+    !href.trim().is_empty() && url.starts_with("http") && !matches!(host, None | Some("http" | "https"))
 }
 
 /// Whether a fragment, as it is or decoded, is one of the places of a page.

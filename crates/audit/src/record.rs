@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Place};
+use crate::likeness::Likeness;
 use crate::measure::Measure;
 
 /// Why a URL was requested.
@@ -165,6 +166,9 @@ pub struct HtmlRecord {
     pub words: usize,
     /// Hash of that text, with white space and case folded.
     pub text_key: String,
+    /// By what texts are compared that are not the same; `None` if there are too few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
     /// The language that the page declares, in lower case.
     pub lang: Option<String>,
     /// The canonical URL; `None` if there is none, or several that differ.

@@ -171,6 +171,11 @@ impl Site {
         (0..self.parts.columns.len()).map(|number| Address { site: self, number })
     }
 
+    /// The URL with this number.
+    pub(crate) fn address(&self, number: u32) -> Address<'_> {
+        Address { site: self, number }
+    }
+
     /// Every URL that is referred to by one of these kinds, once.
     pub fn targets<'a>(
         &'a self,

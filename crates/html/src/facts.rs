@@ -41,6 +41,8 @@ pub struct Heading {
     pub offset: u32,
     /// Whether it is hidden by `hidden` or `aria-hidden`, itself or with an element around it.
     pub is_hidden: bool,
+    /// Whether `aria-label`, `aria-labelledby` or a `title` names it, or an element in it.
+    pub is_named_otherwise: bool,
 }
 
 /// An `img` element outside of `noscript`.
@@ -285,10 +287,11 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
         }
     }
 
-    fn name_links_otherwise(&mut self) {
+    fn name_otherwise(&mut self) {
         for open in &self.open {
-            if let Collected::Link(index) = open.what {
-                self.facts.links[index].is_named_otherwise = true;
+            match open.what {
+                Collected::Link(index) => self.facts.links[index].is_named_otherwise = true,
+                Collected::Heading(index) => self.facts.headings[index].is_named_otherwise = true,
             }
         }
     }
@@ -309,7 +312,8 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
 
     fn heading(&mut self, level: u8, tag: u64, offset: u32, is_hidden: bool) {
         self.open.retain(|open| !matches!(open.what, Collected::Heading(_)));
-        let heading = Heading { level, text: String::new(), offset, is_hidden };
+        let is_named_otherwise = self.is_named();
+        let heading = Heading { level, text: String::new(), offset, is_hidden, is_named_otherwise };
         let index = self.facts.headings.len();
         if keep(&mut self.facts.headings, heading, &mut self.facts.cut) {
             self.collect(Collected::Heading(index), tag);
@@ -326,7 +330,7 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             alt
         });
         if self.is_named() {
-            self.name_links_otherwise();
+            self.name_otherwise();
         }
         if let Some(alt) = &alt {
             self.push_text(&format!(" {alt} "));
@@ -397,7 +401,7 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             keep(&mut self.facts.ids, TextFact { text: id.into_owned(), offset }, &mut self.facts.cut);
         }
         if !self.open.is_empty() && tag != IMG && self.is_named() {
-            self.name_links_otherwise();
+            self.name_otherwise();
         }
         let is_main = tag == MAIN || self.is("role", "main");
         self.facts.mains += usize::from(is_main);

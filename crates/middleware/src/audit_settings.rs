@@ -19,6 +19,11 @@ settings! {
         audit_description_min: usize = 80;
         /// Largest number of characters of a description; wide ones count twice.
         audit_description_max: usize = 160;
+        /// Largest number of characters of a main heading; wide ones count twice.
+        audit_h1_max: usize = 70;
+        /// Bits in which the fingerprints of two texts may differ that are told as near-duplicates, at most 7. Up to 7 bits they are also told if
+        /// 90 % of their runs of five words are the same.
+        audit_near_duplicate_bits: u32 = 3;
         /// Least number of words of a page's own text.
         audit_words_min: usize = 200;
         /// Largest number of characters of a URL.

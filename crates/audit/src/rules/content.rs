@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::language::{self, primary};
 use crate::code::Code;
 use crate::code::PageClass::{Content as C, Indexable};
-use crate::code::Severity::Error;
+use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, width};
@@ -74,6 +74,22 @@ const CODES: &[Code] = &[
         .headline("Headings that skip a level")
         .text("A heading is more than one level deeper than the one before it.", "The outline breaks.", "Use the next level.")
         .source("WCAG 1.3.1").example("<h1>A</h1><h3>B</h3>", "<h1>A</h1><h2>B</h2>"),
+    code("h1-long")
+        .headline("Main headings that are too long").severity(Notice).judges(C)
+        .text("The first heading of level 1 has more characters than [h1_max]; wide ones count twice.", "It is a sentence and no heading.", "Shorten it.")
+        .source("editorial practice").example("<h1>(100 characters)</h1>", "<h1>(40 characters)</h1>"),
+    code("h1-duplicate")
+        .headline("Pages that share a main heading").severity(Notice).of_site().judges(C)
+        .text("Two or more pages of one language have the same first heading of level 1, and are not translations of each other.", "They are hard to tell apart.", "Give each its own.")
+        .source("editorial practice").example("<h1>News</h1> on two pages", "<h1>News of May</h1>, <h1>News of June</h1>"),
+    code("heading-empty")
+        .headline("Empty headings")
+        .text("A heading that is not hidden has no text, no alternative text of an image, and no label.", "Screen readers announce a heading and say nothing.", "Fill it, or take it out.")
+        .source("axe: empty-heading").example("<h2></h2>", "<h2>Prices</h2>"),
+    code("description-is-title")
+        .headline("Descriptions that repeat the title").severity(Notice).judges(C)
+        .text("The description is the same as the title, but for letter case and white space.", "Results say the same twice.", "Say what readers will find.")
+        .source("Google Search Central: snippets").example("<title>Boats</title><meta name=description content=Boats>", "<title>Boats</title><meta name=description content=\"...\">"),
     code("thin")
         .headline("Pages with little text").judges(C)
         .text("The own text of a page, without menus, has fewer words than [words_min].", "There is little to find.", "Say more, or merge pages.")
@@ -128,6 +144,7 @@ impl Rule for Content {
     fn site(&self, site: &Site, findings: &mut Findings) {
         duplicates(site, "title-duplicate", |html| html.title.as_deref(), findings);
         duplicates(site, "description-duplicate", |html| html.description.as_deref(), findings);
+        duplicates(site, "h1-duplicate", |html| html.h1.as_deref(), findings);
         duplicates(site, "exact-duplicate", text_of, findings);
     }
 }
@@ -153,7 +170,10 @@ fn descriptions(page: &AuditedPage<'_>, findings: &mut Findings) {
         None => findings.add(Finding::of("description-missing")),
         Some((text, offset)) => {
             let place = Some(page.place(*offset));
-            findings.measure(Measure::new(Measured::Description, width(text) as u64).at(place));
+            findings.measure(Measure::new(Measured::Description, width(text) as u64).at(place.clone()));
+            if page.title().is_some_and(|title| title.to_lowercase() == text.to_lowercase()) {
+                findings.add(place.into_iter().fold(Finding::of("description-is-title"), Finding::at));
+            }
         }
     }
     if all.len() > 1 {
@@ -173,7 +193,14 @@ fn headings(page: &AuditedPage<'_>, findings: &mut Findings) {
         let finding = Finding::of("h1-multiple").value(shown.len());
         findings.add(shown.iter().map(|heading| page.place(heading.offset)).fold(finding, Finding::at));
     }
+    if let Some(heading) = first.first() {
+        let place = Some(page.place(heading.offset));
+        findings.measure(Measure::new(Measured::H1, width(&heading.text) as u64).at(place));
+    }
     let shown: Vec<_> = all.iter().filter(|heading| !heading.is_hidden).collect();
+    for heading in shown.iter().filter(|heading| heading.text.is_empty() && !heading.is_named_otherwise) {
+        findings.add(Finding::of("heading-empty").at(page.place(heading.offset)));
+    }
     for pair in shown.windows(2).filter(|pair| pair[1].level > pair[0].level + 1) {
         let found = format!("h{} after h{}", pair[1].level, pair[0].level);
         findings.add(
@@ -214,7 +241,7 @@ fn duplicates(site: &Site, code: &str, value: fn(&HtmlRecord) -> Option<&str>, f
 }
 
 /// For each of these pages that has any, the numbers of those that are translations of it, as one of both says.
-fn translations(site: &Site, pages: &[Address<'_>]) -> BTreeMap<usize, BTreeSet<usize>> {
+pub(super) fn translations(site: &Site, pages: &[Address<'_>]) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut translations: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (at, page) in pages.iter().enumerate().filter(|(_, page)| page.has_alternates()) {
         let Some(page) = page.answer() else { continue };

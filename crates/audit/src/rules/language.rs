@@ -9,7 +9,7 @@ pub(super) fn is_valid(tag: &str) -> bool {
     let mut parts = tag.split('-');
     let primary = parts.next().unwrap_or_default().to_ascii_lowercase();
     let is_language = match primary.len() {
-        2 => TWO_LETTERS.split(' ').any(|known| known == primary),
+        2 => is_two_letters(&primary),
         3 => primary.bytes().all(|byte| byte.is_ascii_lowercase()),
         // Tags of private use and the registered ones of old.
         1 => return matches!(&*primary, "x" | "i") && tag.len() > 2,
@@ -18,6 +18,11 @@ pub(super) fn is_valid(tag: &str) -> bool {
     let is_part =
         |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_language && parts.all(is_part) && has_known_region(tag)
+}
+
+/// Whether this is a code of two letters of a language, in lower case.
+pub(super) fn is_two_letters(code: &str) -> bool {
+    TWO_LETTERS.split(' ').any(|known| known == code)
 }
 
 /// Whether a region of two letters is one that there is, as far as common mistakes go.

@@ -1,16 +1,22 @@
 //! The built-in rules, a file for each family. Each file begins with its codes.
 
 mod access;
+mod answers;
+mod canonical;
 mod content;
+mod document;
 mod hreflang;
 mod images;
 mod index;
 mod language;
 mod links;
+mod near_duplicates;
 mod performance;
+mod robots;
 mod security;
 mod status;
 mod url;
+mod url_contents;
 mod weak_names;
 
 use crate::rule::Rule;
@@ -21,9 +27,15 @@ pub(crate) use security::OF_HEADERS;
 pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
     vec![
         Box::new(status::Status),
+        Box::new(answers::Answers),
         Box::new(index::Index),
+        Box::new(canonical::CanonicalRules),
+        Box::new(robots::RobotsRules),
         Box::new(content::Content),
+        Box::new(document::DocumentRules),
+        Box::new(near_duplicates::NearDuplicates),
         Box::new(url::UrlRules),
+        Box::new(url_contents::UrlContents),
         Box::new(hreflang::Hreflang),
         Box::new(links::Links),
         Box::new(images::Images),

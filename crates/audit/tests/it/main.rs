@@ -2,6 +2,7 @@
 
 use huntsman_audit::{Audit, Issue};
 
+mod answers;
 mod catalogue;
 mod compare;
 mod exports;

@@ -1,7 +1,7 @@
 //! A site with faults: for each code of an audit a planted instance, and at least two near misses that look like it and are none.
 //!
 //! [`audited`] gives the answers of the site by URL, and the issues that an audit has to find: these, and no others. The cases are in
-//! `audit/pages.rs` (faults of single pages) and `audit/links.rs` (faults that show only in the whole site).
+//! `audit/pages.rs` (faults of single pages), `audit/declarations.rs` (what pages and answers say of themselves) and `audit/links.rs` (faults that show only in the whole site).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,9 +10,11 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::random::Random;
 use crate::Reply;
 use crate::ScriptedDownloader;
 
+mod declarations;
 mod links;
 mod pages;
 
@@ -38,6 +40,7 @@ pub struct Audited {
 pub fn audited() -> Audited {
     let mut site = Builder::default();
     pages::add(&mut site);
+    declarations::add(&mut site);
     links::add(&mut site);
     site.finish()
 }
@@ -62,6 +65,8 @@ impl Audited {
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     url: String,
+    doctype: String,
+    charset: String,
     html: String,
     title: String,
     description: String,
@@ -83,6 +88,8 @@ impl Draft {
         let path = url.trim_start_matches(AUDITED).trim_matches('/').replace(['/', '_'], " ");
         let name: String = path.chars().take(30).collect();
         Self {
+            doctype: "<!doctype html>".to_owned(),
+            charset: "<meta charset=utf-8>".to_owned(),
             html: "<html lang=en>".to_owned(),
             title: format!("<title>About {name} and its kind</title>"),
             description: format!(
@@ -109,6 +116,17 @@ impl Draft {
             status: 200,
             url: url.to_owned(),
         }
+    }
+
+    pub(super) fn doctype(mut self, doctype: &str) -> Self {
+        doctype.clone_into(&mut self.doctype);
+        self
+    }
+
+    /// Replaces what states the encoding.
+    pub(super) fn charset(mut self, element: &str) -> Self {
+        element.clone_into(&mut self.charset);
+        self
     }
 
     pub(super) fn html(mut self, tag: &str) -> Self {
@@ -191,7 +209,7 @@ impl Draft {
     }
 
     fn reply(self) -> Reply {
-        let mut page = format!("<!doctype html>{}<head><meta charset=utf-8>", self.html);
+        let mut page = format!("{}{}<head>{}", self.doctype, self.html, self.charset);
         for part in [&self.title, &self.description, &self.canonical, &self.viewport, &self.head] {
             page.push_str(part);
         }
@@ -218,10 +236,18 @@ impl Draft {
 
 /// A text of this many words that no other page has.
 fn text(url: &str, words: usize) -> String {
-    const WORDS: [&str; 8] = ["moths", "fly", "at", "dusk", "over", "quiet", "meadows", "slowly"];
-    let start = url.bytes().fold(7_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    const FIRST: [&str; 16] = [
+        "sea", "moon", "hill", "wind", "rain", "moth", "leaf", "star", "stone", "wood", "field", "night",
+        "snow", "salt", "fern", "dusk",
+    ];
+    const SECOND: [&str; 16] = [
+        "light", "side", "song", "path", "wing", "gate", "fall", "mark", "land", "tide", "bird", "rise",
+        "line", "house", "flower", "water",
+    ];
+    let start = url.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let mut random = Random::new(start);
     (0..words)
-        .map(|at| WORDS[(start >> (at % 24)).wrapping_add(at) % WORDS.len()])
+        .map(|_| format!("{}{}", FIRST[random.below(FIRST.len())], SECOND[random.below(SECOND.len())]))
         .collect::<Vec<_>>()
         .join(" ")
 }

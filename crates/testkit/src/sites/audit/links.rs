@@ -8,6 +8,7 @@ use crate::Reply;
 pub(super) fn add(site: &mut Builder) {
     answers(site);
     broken(site);
+    unverified(site);
     redirects(site);
     robots(site);
     follows(site);
@@ -61,6 +62,9 @@ fn broken(site: &mut Builder) {
             ("/there", Reply::text("a file")),
         ],
     );
+    for path in ["/secret", "/busy", "/other"] {
+        site.expect("link-forbidden", path);
+    }
     site.page("/broken-internal-link/connection", |p| p.body(&link("/refused")));
     site.answer("/refused", Reply::error(Failure::Connect));
     site.expect("broken-internal-link", "/refused");
@@ -115,6 +119,20 @@ fn broken(site: &mut Builder) {
             ("https://other.example/page?new", Reply::text("here")),
         ],
     );
+}
+
+/// Links to other sites of which is not known whether they work.
+fn unverified(site: &mut Builder) {
+    for url in [
+        "https://slow.example/",
+        "https://other.example/forbidden",
+        "https://other.example/later",
+        "https://other.example/wall",
+        "https://other.example/limit",
+        "https://closed.example/page",
+    ] {
+        site.expect("external-unverified", url);
+    }
 }
 
 fn redirects(site: &mut Builder) {
@@ -364,6 +382,27 @@ fn duplicates(site: &mut Builder) {
         p.h1("<h1>Copy</h1>").body(&text).body("<p>but for these</p>").words(0)
     });
     site.misses("exact-duplicate", 2);
+    for path in ["planted", "other", "miss-2"] {
+        site.expect("h1-duplicate", &format!("/exact-duplicate/{path}"));
+    }
+    near_duplicates(site);
+}
+
+fn near_duplicates(site: &mut Builder) {
+    // Of 300 different words these are others.
+    let body = |first: &str, others: usize| {
+        let word = |at: usize| if at < others { format!("{first}{at}") } else { format!("harbour{at}") };
+        format!("<p>{}</p>", (0..300).map(word).collect::<Vec<_>>().join(" "))
+    };
+    for (path, first) in [("/near-duplicate/planted", "red"), ("/near-duplicate/other", "blue")] {
+        site.page(path, |p| p.body(&body(first, 1)).words(0));
+        site.expect("near-duplicate", path);
+    }
+    site.page("/near-duplicate/miss-1", |p| p.body(&body("green", 100)).words(0));
+    site.page("/near-duplicate/miss-2", |p| p.html("<html lang=de>").body(&body("rot", 1)).words(0));
+    let copy = format!("<link rel=canonical href=\"{AUDITED}/near-duplicate/planted\">");
+    site.page("/near-duplicate/miss-3", |p| p.canonical(&copy).body(&body("white", 1)).words(0));
+    site.misses("near-duplicate", 3);
 }
 
 fn alternates(site: &mut Builder) {

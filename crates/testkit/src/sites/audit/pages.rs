@@ -66,6 +66,7 @@ fn status_and_index(site: &mut Builder) {
             |p| p.head("<template><link rel=canonical href=\"https://audit.example/\"></template>"),
         ],
     );
+    site.expect("canonical-fragment", "/canonical-multiple/miss-1");
     site.case(
         "canonical-mismatch",
         |p| p.header("link", &format!("<{AUDITED}/>; rel=canonical")),
@@ -186,6 +187,9 @@ fn texts(site: &mut Builder) {
             |p| p.h1("<div role=heading aria-level=1>Moths</div>"),
         ],
     );
+    for path in ["/h1-missing/miss-1", "/h1-missing/miss-2"] {
+        site.expect("h1-duplicate", path);
+    }
     site.case(
         "h1-multiple",
         |p| p.body("<h1>Another one</h1>"),
@@ -213,6 +217,7 @@ fn texts(site: &mut Builder) {
         ],
     );
     site.expect("noindex", "/thin/miss-2");
+    site.expect("lang-content-mismatch", "/thin/miss-3");
     site.case(
         "lang-missing",
         |p| p.html("<html>"),
@@ -480,6 +485,10 @@ fn security(site: &mut Builder) {
             |p| p.body("<a href=\"http://other.example/plain\">Other site</a>"),
             |p| p.body("<script src=\"//other.example/script.js\"></script>"),
         ],
+    );
+    site.answer(
+        "http://other.example/script.js",
+        crate::Reply::status(200).header("content-type", "text/javascript").body("1"),
     );
     site.case(
         "form-insecure",

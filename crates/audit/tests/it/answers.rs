@@ -1,0 +1,76 @@
+//! What is judged only in the whole site: answers to what is not there, a robots.txt that cannot be read, texts that are nearly the same.
+
+use huntsman_audit::{Audit, audit};
+use huntsman_testkit::{Reply, ScriptedDownloader};
+
+use crate::{issues_of, urls_of};
+
+const START: &str = "https://a.example/";
+const MISSING: &str = "https://a.example/huntsman-audit-looks-for-a-page-that-is-missing";
+
+async fn run(web: ScriptedDownloader) -> Audit {
+    audit([START]).downloader(web).run().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_that_answers_200_for_every_path_is_told_once() {
+    let front = "<a href=/b>B</a>";
+    for (reply, expected) in [
+        (Reply::html("<h1>Welcome</h1>"), 1),
+        (Reply::status(404), 0),
+        (Reply::redirect(302, START), 0),
+        (Reply::status(410), 0),
+    ] {
+        let web = ScriptedDownloader::new().respond(START, Reply::html(front));
+        let web = web.respond("https://a.example/b", Reply::html(front)).respond(MISSING, reply);
+        let found = urls_of(&run(web).await, "not-found-200");
+        assert_eq!(found, vec![START; expected]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_robots_txt_that_cannot_be_read_is_told_and_one_that_is_missing_is_not() {
+    for (reply, expected) in [(Reply::status(503), 1), (Reply::status(404), 0), (Reply::status(403), 0)] {
+        let web = ScriptedDownloader::new()
+            .respond("https://a.example/robots.txt", reply)
+            .respond(START, Reply::html("<p>front"));
+        assert_eq!(issues_of(&run(web).await, "robots-unreachable").len(), expected);
+    }
+}
+
+/// A text of 400 words that differs from the others in some.
+fn page(own: &str, changed: usize) -> Reply {
+    let word = |at: usize| if at < changed { format!("{own}{at}") } else { format!("word{at}") };
+    let text = (0..400).map(word).collect::<Vec<_>>().join(" ");
+    Reply::html(format!(
+        "<html lang=en><title>{own}</title><nav><a href=/1>1</a><a href=/2>2</a><a href=/3>3</a><a href=/4>4</a></nav><main><p>{text}</p></main>"
+    ))
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_pages_of_a_group_of_near_duplicates_are_told() {
+    let web = ScriptedDownloader::new()
+        .respond(START, page("front", 200))
+        .respond("https://a.example/1", page("one", 1))
+        .respond("https://a.example/2", page("two", 1))
+        .respond("https://a.example/3", page("three", 1))
+        .respond("https://a.example/4", page("four", 300));
+    let audit = run(web).await;
+    let issues = issues_of(&audit, "near-duplicate");
+    let told: Vec<&str> = issues.iter().map(|issue| issue.url.as_str()).collect();
+    assert_eq!(told, ["https://a.example/1", "https://a.example/2", "https://a.example/3"]);
+    assert!(issues.iter().all(|issue| issue.evidence.value == 3 && issue.group == issues[0].group));
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_are_no_near_duplicates_of_each_other() {
+    let web = ScriptedDownloader::new()
+        .respond(START, page("front", 200))
+        .respond("https://a.example/1", page("one", 0))
+        .respond("https://a.example/2", page("two", 0));
+    let audit = run(web).await;
+    assert_eq!(
+        (issues_of(&audit, "near-duplicate").len(), issues_of(&audit, "exact-duplicate").len()),
+        (0, 2)
+    );
+}
