@@ -4,7 +4,15 @@
 pub(crate) const OF_EXTERNAL: &[&str] = &["dns-failure", "external-broken", "external-redirect"];
 
 /// Need images, scripts and styles.
-pub(crate) const OF_RESOURCES: &[&str] = &["blocked-resource", "img-broken", "img-heavy", "no-cache"];
+pub(crate) const OF_RESOURCES: &[&str] = &[
+    "blocked-resource",
+    "img-broken",
+    "css-large",
+    "img-heavy",
+    "js-large",
+    "no-cache",
+    "resource-redirect",
+];
 
 /// Need sitemaps.
 pub(crate) const OF_SITEMAPS: &[&str] =
@@ -22,6 +30,7 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "canonical-to-noindex",
     "canonical-to-redirect",
     "fragment-broken",
+    "hreflang-blocked",
     "hreflang-no-return",
     "hreflang-non200",
     "hreflang-noindex",
@@ -41,9 +50,14 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
 pub(crate) const OF_HEADERS: &[&str] = &[
     "canonical-missing",
     "cookie-flags",
+    "cors-any-credentials",
     "csp-missing",
+    "csp-report-only",
+    "csp-weak",
     "frame-options-missing",
+    "hreflang-sources-differ",
     "hsts-missing",
+    "hsts-short",
     "nosniff-missing",
     "referrer-policy-missing",
     "server-version",

@@ -1,20 +1,28 @@
 //! The built-in rules, a file for each family. Each file begins with its codes.
 
 mod access;
+mod addresses;
+mod aria;
+mod autocomplete;
 mod content;
+mod csp;
+mod data;
 mod hreflang;
 mod images;
 mod index;
 mod language;
+mod leaks;
 mod links;
 mod performance;
 mod security;
+mod semantics;
 mod status;
 mod url;
 mod weak_names;
 
 use crate::rule::Rule;
 
+pub(crate) use leaks::of_error_page;
 pub(crate) use security::OF_HEADERS;
 
 /// All of them.
@@ -30,5 +38,6 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(security::Security),
         Box::new(performance::Performance),
         Box::new(access::Access),
+        Box::new(data::Data),
     ]
 }
