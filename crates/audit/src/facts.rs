@@ -5,8 +5,16 @@ pub(crate) const OF_EXTERNAL: &[&str] =
     &["dns-failure", "external-broken", "external-redirect", "external-unverified"];
 
 /// Need images, scripts and styles.
-pub(crate) const OF_RESOURCES: &[&str] =
-    &["blocked-resource", "img-broken", "img-heavy", "no-cache", "resource-broken"];
+pub(crate) const OF_RESOURCES: &[&str] = &[
+    "blocked-resource",
+    "css-large",
+    "img-broken",
+    "img-heavy",
+    "js-large",
+    "no-cache",
+    "resource-broken",
+    "resource-redirect",
+];
 
 /// Need sitemaps.
 pub(crate) const OF_SITEMAPS: &[&str] =
@@ -25,6 +33,7 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "canonical-to-noindex",
     "canonical-to-redirect",
     "fragment-broken",
+    "hreflang-blocked",
     "hreflang-no-return",
     "hreflang-non200",
     "hreflang-noindex",
@@ -50,9 +59,14 @@ pub(crate) const OF_HEADERS: &[&str] = &[
     "charset-late",
     "content-type-wrong",
     "cookie-flags",
+    "cors-any-credentials",
     "csp-missing",
+    "csp-report-only",
+    "csp-weak",
     "frame-options-missing",
+    "hreflang-sources-differ",
     "hsts-missing",
+    "hsts-short",
     "nosniff-missing",
     "referrer-policy-missing",
     "server-version",

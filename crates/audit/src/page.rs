@@ -334,7 +334,8 @@ impl<'a> AuditedPage<'a> {
         let anchors: HashSet<&str> =
             self.facts.ids.iter().chain(&self.facts.names).map(|fact| fact.text.as_str()).collect();
         let edge = |href: &str, kind: EdgeKind, offset: u32| -> Option<Edge> {
-            let url = self.page.join(href)?;
+            // The second scheme of `http://https://` is read as a host; it is told as a malformed link, and there is nothing to look at.
+            let url = self.page.join(href).filter(|url| !matches!(url.host_str(), Some("http" | "https")))?;
             let fragment = url.fragment().filter(|fragment| !fragment.is_empty()).map(str::to_owned);
             let place = self.lines.place(offset);
             Some(Edge {

@@ -237,6 +237,9 @@ pub struct Record {
     pub cookies: Vec<(String, String)>,
     /// Headers that tell a version: name and value.
     pub versions: Vec<(String, String)>,
+    /// What an error page tells of the program that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leak: Option<String>,
     /// `Last-Modified` as sent.
     pub last_modified: Option<String>,
     /// Headers that say how a page is kept, protected and found, as sent: name and value. Only pages have them.

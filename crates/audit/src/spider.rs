@@ -431,10 +431,20 @@ pub(crate) fn record_of(page: &Page) -> Record {
         max_age: max_age(headers),
         cookies: cookies(headers, page.url().scheme() == "https"),
         versions: versions(headers),
+        leak: leak(page),
         last_modified: text(header::LAST_MODIFIED).map(str::to_owned),
         headers: if kind_of(request) == Kind::Page { told_headers(headers) } else { Vec::new() },
         ..Record::default()
     }
+}
+
+/// What an error page of the site tells of the program that made it.
+fn leak(page: &Page) -> Option<String> {
+    let status = page.response().status;
+    let is_error = status.is_client_error() || status.is_server_error();
+    let is_own = matches!(kind_of(page.request()), Kind::Page | Kind::Probe);
+    let leak = (is_error && is_own).then(|| crate::rules::of_error_page(&page.response().body))?;
+    leak.map(str::to_owned)
 }
 
 /// Whether an answer is a test of the browser, and tells nothing of the page.

@@ -3,6 +3,9 @@
 //! They come from the same pass as the links: [`FactSink`] passes every token on to the page sink and notes what it needs besides. What is in
 //! a template, a comment, a script or a style gives no facts, and `noscript` gives none but its links.
 
+mod semantics;
+mod structure;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -11,6 +14,11 @@ use memchr::memmem;
 use crate::references::{Context, decode, decode_into};
 use crate::sink::PageSink;
 use crate::tokenizer::{Attributes, Name, Sink, Span, State, TextKind};
+
+use self::semantics::Meaning;
+use self::structure::Structure;
+
+pub use self::semantics::{AttributeFact, ButtonFact, Semantics};
 
 /// Facts of each kind that are kept; further ones are only counted.
 const MAX_FACTS: usize = 20_000;
@@ -134,6 +142,8 @@ pub struct PageFacts {
     pub body: Option<u32>,
     /// Offsets of filler text ("lorem ipsum dolor sit amet") outside of code and quotations.
     pub fillers: Vec<u32>,
+    /// What elements mean: roles, names of buttons, lists, tables, data for machines.
+    pub semantics: Semantics,
     /// Number of facts that were left out, because there were more than 20,000 of one kind.
     pub cut: usize,
 }
@@ -154,6 +164,7 @@ fn keep<T>(list: &mut Vec<T>, fact: T, cut: &mut usize) -> bool {
 enum Collected {
     Link(usize),
     Heading(usize),
+    Button(usize),
 }
 
 /// An element whose text is collected.
@@ -191,6 +202,8 @@ pub(crate) struct FactSink<'d, 's, 'o> {
     picture: Option<(u32, bool)>,
     /// Open elements whose text is a quotation or code.
     quotations: u32,
+    meaning: Meaning,
+    structure: Structure,
     is_in_title: bool,
     is_in_raw: bool,
 }
@@ -221,6 +234,8 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             form: None,
             picture: None,
             quotations: 0,
+            meaning: Meaning::default(),
+            structure: Structure::default(),
             is_in_title: false,
             is_in_raw: false,
         }
@@ -230,13 +245,15 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
     pub(crate) fn finish(mut self) -> PageFacts {
         self.page.finish();
         self.end_picture();
+        self.finish_meaning();
         for (index, id) in &self.field_ids {
             if self.label_targets.contains(id) {
                 self.facts.fields[*index].is_labelled = true;
             }
         }
         let texts = self.facts.headings.iter_mut().map(|heading| &mut heading.text);
-        for text in texts.chain(self.facts.links.iter_mut().map(|link| &mut link.name)) {
+        let buttons = self.facts.semantics.buttons.iter_mut().map(|button| &mut button.name);
+        for text in texts.chain(self.facts.links.iter_mut().map(|link| &mut link.name)).chain(buttons) {
             collapse(text);
         }
         self.facts
@@ -278,6 +295,7 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             let to = match open.what {
                 Collected::Link(index) => &mut self.facts.links[index].name,
                 Collected::Heading(index) => &mut self.facts.headings[index].text,
+                Collected::Button(index) => &mut self.facts.semantics.buttons[index].name,
             };
             if to.len() < MAX_NAME {
                 let room = MAX_NAME - to.len();
@@ -291,6 +309,7 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
         for open in &self.open {
             match open.what {
                 Collected::Link(index) => self.facts.links[index].is_named_otherwise = true,
+                Collected::Button(index) => self.facts.semantics.buttons[index].is_named_otherwise = true,
                 Collected::Heading(index) => self.facts.headings[index].is_named_otherwise = true,
             }
         }
@@ -405,6 +424,8 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
         }
         let is_main = tag == MAIN || self.is("role", "main");
         self.facts.mains += usize::from(is_main);
+        self.facts.semantics.shown_mains += usize::from(is_main && !is_hidden);
+        self.note_meaning(name, is_hidden);
         if self.page.is_foreign() {
             return;
         }
@@ -526,6 +547,9 @@ impl Sink for FactSink<'_, '_, '_> {
             }
             return;
         }
+        if kind == TextKind::Script && !self.page.is_in_noscript() {
+            self.script_text(raw);
+        }
         if !matches!(kind, TextKind::Data | TextKind::Cdata) || self.page.is_in_noscript() {
             return;
         }
@@ -578,6 +602,9 @@ impl Sink for FactSink<'_, '_, '_> {
                 self.open.retain(|open| !matches!(open.what, Collected::Link(_)));
             }
             self.note(name, self_closing);
+            if !is_foreign {
+                self.note_structure(name, self_closing, state);
+            }
             if self.page.links() > links {
                 self.link(name, is_hidden);
             }
@@ -599,6 +626,7 @@ impl Sink for FactSink<'_, '_, '_> {
         if self.page.is_in_template() || self.page.is_in_noscript() {
             return;
         }
+        self.end_meaning(name);
         let tag = name.key();
         if let Some(hidden) = &mut self.hidden
             && hidden.tag == tag

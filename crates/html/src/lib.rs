@@ -35,7 +35,10 @@ mod tokenizer;
 mod value;
 
 pub use charset::{CharsetSource, Decoded, content_charset, decode_body, encode_query};
-pub use facts::{FieldFact, FormFact, Heading, ImageFact, LinkFact, PageFacts, TextFact};
+pub use facts::{
+    AttributeFact, ButtonFact, FieldFact, FormFact, Heading, ImageFact, LinkFact, PageFacts, Semantics,
+    TextFact,
+};
 pub use kind::{PageKind, kind_from_headers, sniff};
 pub use link::{Link, LinkTag, ResourceKind, ResourceLink};
 pub use meta::{LinkElement, Meta, MetaRefresh};

@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::language::primary;
+use super::language::{is_hreflang, primary};
 use crate::code::Code;
 use crate::code::PageClass::{Html, Indexable};
 use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::page::{AuditedPage, without_fragment};
 use crate::rule::Rule;
-use crate::site::{Address, Answer, Fault, Site};
+use crate::site::{Answer, Fault, Site};
 
 const DEFAULT: &str = "x-default";
+
+/// A page in another language, as [`AuditedPage::alternates`] gives it.
+type Entry = (String, String, Option<String>, Option<u32>);
 
 const fn code(name: &'static str) -> Code {
     Code::new("hreflang", name).judges(Indexable).source("Google Search Central: localized versions")
@@ -96,6 +99,49 @@ const CODES: &[Code] = &[
             "Name one language for each URL.",
         )
         .example("en and de for one URL", "en for /en, de for /de"),
+    code("hreflang-invalid-code")
+        .headline("Translations with a language that there is not")
+        .severity(Error)
+        .text(
+            "The language of an entry is none, or its region is no country (ISO 639, ISO 3166-1).",
+            "Search engines ignore the entry.",
+            "Correct the code.",
+        )
+        .example("hreflang=en-UK", "hreflang=en-GB"),
+    code("hreflang-conflict")
+        .headline("Languages with several pages")
+        .text(
+            "A page names several URLs for one language.",
+            "Search engines cannot tell which one is meant.",
+            "Name one URL for each language and region.",
+        )
+        .example("de for /de and for /deutsch", "de for /de"),
+    code("hreflang-blocked")
+        .headline("Translations that robots.txt disallows")
+        .of_site()
+        .text(
+            "robots.txt disallows a page in another language that the page names.",
+            "Search engines cannot see that it links back, and ignore the entry.",
+            "Allow it, or take the entry out.",
+        )
+        .example("hreflang=de href=/de with Disallow: /de", "Allow: /de"),
+    code("hreflang-outside-head")
+        .headline("Translations that are named outside of the head")
+        .text(
+            "A link element with hreflang stands after the end of the head, which ends at the first element that does not belong there.",
+            "Search engines ignore the entry.",
+            "Put it into the head.",
+        )
+        .example("<body><link rel=alternate hreflang=de>", "<head><link rel=alternate hreflang=de>"),
+    code("hreflang-sources-differ")
+        .headline("Translations that HTML and headers name differently")
+        .severity(Notice)
+        .text(
+            "The languages and URLs of the link elements of a page are not those of its Link headers.",
+            "One of both is out of date.",
+            "Name them in one place.",
+        )
+        .example("a link element for de, a Link header for fr", "link elements for both"),
 ];
 
 pub(super) struct Hreflang;
@@ -110,6 +156,7 @@ impl Rule for Hreflang {
         if alternates.is_empty() {
             return;
         }
+        entries(page, &alternates, findings);
         let own = without_fragment(page.url());
         let of_own = || alternates.iter().filter(|(.., url, _)| url.as_ref() == Some(&own));
         if of_own().next().is_none() {
@@ -167,6 +214,37 @@ impl Rule for Hreflang {
     }
 }
 
+/// What is wrong with single entries, and what contradicts each other.
+fn entries(page: &AuditedPage<'_>, alternates: &[Entry], findings: &mut Findings) {
+    let mut by_lang: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut sources: [BTreeSet<(&str, &str)>; 2] = Default::default();
+    for (lang, _, url, offset) in alternates {
+        let at = |code: &str| {
+            offset.map(|offset| page.place(offset)).into_iter().fold(Finding::of(code), Finding::at)
+        };
+        if !is_hreflang(lang) {
+            findings.add(at("hreflang-invalid-code").group(lang).value(lang.as_str()));
+        }
+        let head_ends = page.facts().body.unwrap_or(u32::MAX);
+        if offset.is_some_and(|offset| offset > head_ends) {
+            findings.add(at("hreflang-outside-head"));
+        }
+        if let Some(url) = url {
+            by_lang.entry(lang).or_default().insert(url);
+            sources[usize::from(offset.is_none())].insert((lang, url));
+        }
+    }
+    for (lang, urls) in by_lang.into_iter().filter(|(_, urls)| urls.len() > 1) {
+        let urls = urls.into_iter().collect::<Vec<_>>();
+        findings.add(Finding::of("hreflang-conflict").group(lang).value(urls));
+    }
+    let [of_html, of_headers] = sources;
+    if !of_html.is_empty() && !of_headers.is_empty() && of_html != of_headers {
+        let differ = of_html.symmetric_difference(&of_headers).map(|(lang, url)| format!("{lang} {url}"));
+        findings.add(Finding::of("hreflang-sources-differ").value(differ.collect::<Vec<_>>()));
+    }
+}
+
 /// The other pages that a page names, each once.
 fn targets<'a>(page: &'a Answer<'_>) -> BTreeSet<&'a str> {
     let alternates = page.html.iter().flat_map(|html| &html.alternates);
@@ -174,7 +252,11 @@ fn targets<'a>(page: &'a Answer<'_>) -> BTreeSet<&'a str> {
 }
 
 fn target(site: &Site, page: &Answer<'_>, url: &str, findings: &mut Findings) {
-    let Some(found) = site.find(url).and_then(Address::requested) else { return };
+    let Some(named) = site.find(url) else { return };
+    if named.is_own() && named.refused().is_some_and(|refused| refused.reason == "robots") {
+        findings.add(Finding::of("hreflang-blocked").url(&page.url).target(url));
+    }
+    let Some(found) = named.requested() else { return };
     let told = |code: &str| Finding::of(code).url(&page.url).target(url);
     match (found.fault(), found.redirect()) {
         (Some(Fault::Unverified), _) => {}

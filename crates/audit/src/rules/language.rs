@@ -31,6 +31,17 @@ fn has_known_region(tag: &str) -> bool {
     region.is_none_or(|region| !matches!(&*region.to_ascii_lowercase(), "uk" | "en"))
 }
 
+/// Codes of countries and their parts with two letters (ISO 3166-1), and Kosovo's, which is assigned by its users.
+const REGIONS: &str = "ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw";
+
+/// Whether search engines understand a value of `hreflang`: a language, and after it perhaps a script and a region; or `x-default`.
+pub(super) fn is_hreflang(tag: &str) -> bool {
+    let tag = tag.to_ascii_lowercase();
+    let region = tag.split('-').skip(1).find(|part| part.len() == 2);
+    let is_region = region.is_none_or(|region| REGIONS.split(' ').any(|known| known == region));
+    tag == "x-default" || (is_valid(&tag) && is_region && primary(&tag).len() > 1)
+}
+
 /// The language of a tag without region, in lower case.
 pub(super) fn primary(tag: &str) -> String {
     tag.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase()
@@ -39,6 +50,17 @@ pub(super) fn primary(tag: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alternates_have_languages_with_regions_that_there_are() {
+        for tag in ["en", "en-GB", "zh-Hant-TW", "x-default", "X-Default", "es-419", "fil-PH", "sq-XK"] {
+            assert!(is_hreflang(tag), "{tag}");
+        }
+        for tag in ["en-UK", "en-EU", "en_GB", "jp", "gb", "x-klingon", "english", "en-XX", "", "us-en"] {
+            assert!(!is_hreflang(tag), "{tag}");
+        }
+        assert_eq!(REGIONS.split(' ').count(), 250);
+    }
 
     #[test]
     fn tags_are_judged_by_form_and_language() {

@@ -1,14 +1,16 @@
 //! Links: their number, their names, their targets.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use huntsman_html::LinkTag;
 use url::Url;
 
+use super::addresses;
 use super::language::primary;
 use super::weak_names::is_weak;
 use crate::code::Code;
 use crate::code::PageClass::Any;
-use crate::code::Severity::Error;
+use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, leads_to};
@@ -53,6 +55,26 @@ const CODES: &[Code] = &[
         .headline("Links without a name")
         .text("A link has no text, no alternative text and no label, and is not hidden from readers.", "Screen readers cannot name it.", "Give it a text or an aria-label.")
         .source("WCAG 2.4.4").example("<a href=/><img src=a.png alt=\"\"></a>", "<a href=/><img src=a.png alt=Home></a>"),
+    code("link-malformed")
+        .headline("Links whose address is no URL").severity(Error)
+        .text("The address of a link cannot be read as a URL, has a misspelled scheme (`htttp:`), or two schemes (`http://https://`).", "The link leads nowhere.", "Correct the address.")
+        .source("URL Standard").example("<a href=\"http://https://example.org/\">", "<a href=\"https://example.org/\">"),
+    code("mailto-invalid")
+        .headline("Links to e-mail addresses that are none")
+        .text("A `mailto:` link has neither an address nor fields, or an address without a name, an @ or a domain.", "Mail cannot be sent.", "Correct the address.")
+        .source("RFC 6068").example("<a href=\"mailto:info.example.org\">", "<a href=\"mailto:info@example.org\">"),
+    code("same-text-other-target")
+        .headline("Links with one name and several targets").severity(Notice)
+        .text("Two or three links of a page have the same name and lead to different pages. What is repeated more often, such as a command in each row of a list, is not meant.", "In a list of links they cannot be told apart.", "Name the targets.")
+        .source("WCAG 2.4.9").example("<a href=/a>Prices</a> <a href=/b>Prices</a>", "<a href=/a>Prices of boats</a> <a href=/b>Prices of sails</a>"),
+    code("file-link")
+        .headline("Links to files of somebody's computer")
+        .text("A link or a loaded file has a `file:` URL, or begins with the letter of a drive.", "It works on one computer alone.", "Put the file on the site, and link to it there.")
+        .source("RFC 8089").example("<a href=\"file:///C:/prices.pdf\">", "<a href=\"/prices.pdf\">"),
+    code("link-not-crawlable")
+        .headline("Links without an address").severity(Notice)
+        .text("An a element has no href and no role, and a script acts when it is clicked.", "Robots, keyboards and new tabs cannot follow it.", "Give it an href, or use a button.")
+        .source("Google Search Central: crawlable links").example("<a onclick=\"open('/prices')\">Prices</a>", "<a href=/prices>Prices</a>"),
 ];
 
 pub(super) struct Links;
@@ -64,6 +86,7 @@ impl Rule for Links {
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
         let mut targets = BTreeSet::new();
+        let mut names = Names::default();
         let own = crate::page::without_fragment(page.url());
         let lang = primary(&page.lang().unwrap_or_default());
         for (link, fact) in
@@ -73,6 +96,9 @@ impl Rule for Links {
             if link.href.trim().to_ascii_lowercase().starts_with("javascript:") {
                 findings.add(Finding::of("link-javascript").value(link.href).at(place()));
                 continue;
+            }
+            if let Some(code) = addresses::fault(page.page(), link.href) {
+                findings.add(Finding::of(code).target(link.href).at(place()));
             }
             let Some(url) = page.page().join(link.href) else { continue };
             let address = crate::page::without_fragment(&url);
@@ -84,17 +110,30 @@ impl Rule for Links {
             {
                 findings.add(Finding::of("link-http-on-https").target(&address).at(place()));
             }
-            if !fact.is_hidden && fact.name.is_empty() && !fact.is_named_otherwise {
+            // Those of image maps have a code of their own.
+            let is_nameless = fact.name.is_empty() && !fact.is_named_otherwise && link.tag != LinkTag::Area;
+            if !fact.is_hidden && is_nameless {
                 findings.add(Finding::of("link-empty").target(&address).at(place()));
             }
             if !fact.is_hidden && !is_within && !fact.is_named_otherwise && is_weak(&fact.name, &lang) {
                 findings
                     .add(Finding::of("anchor-weak").target(&address).value(fact.name.as_str()).at(place()));
             }
+            if !fact.is_hidden && !fact.is_named_otherwise && !is_weak(&fact.name, &lang) {
+                names.add(&fact.name, &url, link.offset);
+            }
             targets.insert(address);
+        }
+        names.tell(page, findings);
+        for offset in &page.facts().semantics.scripted_links {
+            findings.add(Finding::of("link-not-crawlable").at(page.place(*offset)));
         }
         for resource in page.page().resources().filter(|resource| !resource.in_noscript) {
             let is_loaded = crate::page::resource_kind(resource.kind).is_some();
+            if is_loaded && addresses::fault(page.page(), resource.url) == Some("file-link") {
+                let finding = Finding::of("file-link").target(resource.url);
+                findings.add(finding.at(page.place(resource.offset)));
+            }
             if let Some(url) = page.page().join(resource.url).filter(|_| is_loaded) {
                 private(page, &url, resource.offset, findings);
             }
@@ -119,6 +158,36 @@ impl Rule for Links {
             let finding = finding.target(&format!("{url}#{fragment}")).value(fragment);
             findings.add(site.told(finding, links.iter().copied()));
         });
+    }
+}
+
+/// The links of a page by what they are called.
+#[derive(Default)]
+struct Names(BTreeMap<String, BTreeMap<String, u32>>);
+
+impl Names {
+    /// More targets of one name are a command that is repeated.
+    const MAX_TARGETS: usize = 3;
+
+    fn add(&mut self, name: &str, url: &Url, offset: u32) {
+        let letters = name.chars().filter(|c| c.is_alphabetic()).count();
+        if letters < 2 {
+            return;
+        }
+        let targets = self.0.entry(name.to_lowercase()).or_default();
+        if targets.len() <= Self::MAX_TARGETS {
+            targets.entry(addresses::folded(url)).or_insert(offset);
+        }
+    }
+
+    fn tell(self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        for (name, targets) in self.0 {
+            if (2..=Self::MAX_TARGETS).contains(&targets.len()) {
+                let finding = Finding::of("same-text-other-target").group(name);
+                let finding = finding.value(targets.keys().cloned().collect::<Vec<_>>());
+                findings.add(targets.values().map(|offset| page.place(*offset)).fold(finding, Finding::at));
+            }
+        }
     }
 }
 

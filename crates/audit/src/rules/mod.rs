@@ -1,19 +1,26 @@
 //! The built-in rules, a file for each family. Each file begins with its codes.
 
 mod access;
+mod addresses;
 mod answers;
+mod aria;
+mod autocomplete;
 mod canonical;
 mod content;
+mod csp;
+mod data;
 mod document;
 mod hreflang;
 mod images;
 mod index;
 mod language;
+mod leaks;
 mod links;
 mod near_duplicates;
 mod performance;
 mod robots;
 mod security;
+mod semantics;
 mod status;
 mod url;
 mod url_contents;
@@ -21,6 +28,7 @@ mod weak_names;
 
 use crate::rule::Rule;
 
+pub(crate) use leaks::of_error_page;
 pub(crate) use security::OF_HEADERS;
 
 /// All of them.
@@ -42,5 +50,6 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(security::Security),
         Box::new(performance::Performance),
         Box::new(access::Access),
+        Box::new(data::Data),
     ]
 }

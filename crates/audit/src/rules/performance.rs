@@ -11,10 +11,16 @@ use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, resource_kind};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
-use crate::site::{Address, Site};
+use crate::site::{Address, End, Resolution, Site};
 
 /// Smaller files fit into one packet, where compression saves nothing.
 const MIN_COMPRESSED: u64 = 1_400;
+
+/// Elements that may be open at once (Lighthouse's limit).
+const MAX_DEPTH: usize = 32;
+
+/// Bytes on the wire that a script or a style sheet may have.
+const MAX_FILE: u64 = 500_000;
 
 const fn code(name: &'static str) -> Code {
     Code::new("performance", name)
@@ -41,6 +47,26 @@ const CODES: &[Code] = &[
         .headline("Pages that load too many files")
         .text("A page loads more different files than [requests_max].", "It is slow to load.", "Merge them, or load them when they are needed.")
         .source("Lighthouse: requests").example("250 files", "40 files"),
+    code("resource-redirect")
+        .headline("Files that are loaded through a redirect").severity(Notice).of_site().judges(Any)
+        .text("A page loads a script, style sheet, image, frame or medium from a URL of the site that redirects once. More redirects are `redirect-chain`.", "Each load waits for two answers.", "Name the final URL.")
+        .source("Google Search Central: redirects").example("<script src=/app.js>  (301 to /app.2.js)", "<script src=/app.2.js>"),
+    code("js-large")
+        .headline("Large scripts").severity(Notice).of_site().judges(Any)
+        .text("A script of the site has more than 500,000 bytes on the wire.", "It is slow to load and to start.", "Split it, load parts when they are needed, or compress it.")
+        .source("Lighthouse: network payloads").example("900 kB", "150 kB"),
+    code("css-large")
+        .headline("Large style sheets").severity(Notice).of_site().judges(Any)
+        .text("A style sheet of the site has more than 500,000 bytes on the wire.", "Nothing is shown until it is there.", "Leave out what no page uses, or compress it.")
+        .source("Lighthouse: network payloads").example("900 kB", "50 kB"),
+    code("dom-deep")
+        .headline("Pages whose elements are nested too deep").severity(Notice)
+        .text("More than 32 elements are open at once, from the body on.", "It is slow to style and to lay out.", "Leave out elements that only wrap others.")
+        .source("Lighthouse: DOM size").example("40 div in each other", "12 div in each other"),
+    code("render-blocking")
+        .headline("Scripts that a page waits for").severity(Notice)
+        .text("A script of the head has a src, and neither async, defer nor type=module.", "Nothing is shown until it is there and has run.", "Add defer.")
+        .source("Lighthouse: render-blocking requests").example("<head><script src=/app.js>", "<head><script src=/app.js defer>"),
 ];
 
 pub(super) struct Performance;
@@ -52,6 +78,13 @@ impl Rule for Performance {
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
         findings.measure(Measure::new(Measured::PageBytes, page.page().response().body.len() as u64));
+        let semantics = &page.facts().semantics;
+        if semantics.depth > MAX_DEPTH {
+            findings.add(Finding::of("dom-deep").value(semantics.depth).limit(MAX_DEPTH));
+        }
+        for offset in &semantics.blocking_scripts {
+            findings.add(Finding::of("render-blocking").at(page.place(*offset)));
+        }
         findings.measure(Measure::new(Measured::Elements, page.facts().elements as u64));
         // Browsers load one of the candidates of an image, so those of a srcset do not count.
         let is_loaded =
@@ -79,6 +112,10 @@ impl Rule for Performance {
             })
         };
         by_host("no-compression", answers, |answer| answer.wire_bytes >= answer.bytes, findings);
+        for target in site.targets(EdgeKind::is_resource) {
+            redirect(site, target, findings);
+            large(site, target, findings);
+        }
         let is_asset = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
         for target in site.targets(is_asset) {
             let answer = target.requested().filter(|found| found.kind() == Some(Kind::Resource));
@@ -106,4 +143,27 @@ fn is_text(media_type: &str) -> bool {
             | "application/javascript"
             | "image/svg+xml"
     )
+}
+
+fn redirect(site: &Site, target: Address<'_>, findings: &mut Findings) {
+    let Resolution { hops, end } = target.resolve();
+    let (&[hop], End::At(answered)) = (hops.as_slice(), end) else { return };
+    let is_own = hop.kind().is_some_and(|kind| kind != Kind::External);
+    if is_own && answered.fault().is_none() {
+        let references = target.references().filter(|found| found.kind().is_resource());
+        let finding = Finding::of("resource-redirect").url(&target.url()).target(&answered.url());
+        findings.add(site.told(finding.value(hop.status()), references));
+    }
+}
+
+fn large(site: &Site, target: Address<'_>, findings: &mut Findings) {
+    let kinds = [(EdgeKind::Script, "js-large"), (EdgeKind::Style, "css-large")];
+    for (kind, code) in kinds.into_iter().filter(|(kind, _)| target.is_referred_by(|found| found == *kind)) {
+        let answer = target.requested().filter(|found| found.kind() == Some(Kind::Resource));
+        let answer = answer.filter(|found| found.status() == Some(200)).and_then(Address::answer);
+        if let Some(answer) = answer.filter(|answer| answer.wire_bytes > MAX_FILE) {
+            let finding = Finding::of(code).url(&target.url()).value(answer.wire_bytes).limit(MAX_FILE);
+            findings.add(site.told(finding, target.references().filter(|found| found.kind() == kind)));
+        }
+    }
 }

@@ -1,8 +1,16 @@
 //! Security: transport, headers, forms, cookies.
 
+use std::collections::HashSet;
+
+use huntsman_crawler::registrable_domain;
+use huntsman_html::ResourceKind;
+use url::Url;
+
+use super::csp;
+use super::leaks;
 use crate::code::Code;
 use crate::code::PageClass::{Any, Html};
-use crate::code::Severity::Error;
+use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings, Place};
 use crate::hosts::HostCounts;
 use crate::page::{AuditedPage, is_named, resource_kind};
@@ -55,11 +63,51 @@ const CODES: &[Code] = &[
         .headline("Servers that tell their version").of_site().judges(Any)
         .text("A header tells the version of a program of the server.", "It helps attackers to choose.", "Send the name alone, or nothing.")
         .source("OWASP").example("Server: nginx/1.18.0", "Server: nginx"),
+    code("hsts-short")
+        .headline("Strict-Transport-Security that soon ends").severity(Notice)
+        .text("The max-age of `Strict-Transport-Security` is above 0 and below 180 days (15,552,000 seconds).", "Who comes back later may begin by http.", "Send a max-age of a year.")
+        .source("OWASP: HTTP Strict Transport Security").example("max-age=86400", "max-age=31536000"),
+    code("csp-weak")
+        .headline("Content-Security-Policies that let any script run").severity(Notice)
+        .text("No policy that is enforced limits scripts: its script-src (or default-src) is missing, allows every source (`*`, `http:`, `https:`, `data:`), or has 'unsafe-inline' without a nonce, a hash or 'strict-dynamic'.", "Injected scripts run as if there were no policy.", "Name the sources of scripts, and mark inline ones by nonces or hashes.")
+        .source("CSP Level 3").example("script-src 'self' 'unsafe-inline'", "script-src 'self' 'nonce-...'"),
+    code("csp-report-only")
+        .headline("Content-Security-Policies that only report").severity(Notice)
+        .text("A page has `Content-Security-Policy-Report-Only`, and no policy that is enforced.", "What is reported is not stopped.", "Enforce it once its reports are clean.")
+        .source("CSP Level 3").example("Content-Security-Policy-Report-Only: default-src 'self'", "Content-Security-Policy: default-src 'self'"),
+    code("directory-listing")
+        .headline("Folders whose files are listed")
+        .text("The title of a page is that of the list of files which a web server makes for the folder of its URL.", "Files show that nobody meant to publish.", "Switch the lists off, or add an index page.")
+        .source("OWASP: web server configuration").example("<title>Index of /backup</title>", "403, or a page"),
+    code("error-leak")
+        .headline("Pages that tell the insides of programs").judges(Any)
+        .text("An error page has a stack trace, a debug page of a framework or an error of a database; or another page has an error of PHP with file and line.", "It helps attackers, and readers cannot use it.", "Show a plain error page, and write the rest into a log.")
+        .source("OWASP: improper error handling").example("500 Traceback (most recent call last): ...", "500 Something went wrong."),
+    code("cors-any-credentials")
+        .headline("Answers that other sites may read with cookies")
+        .text("`Access-Control-Allow-Credentials: true` comes with `Access-Control-Allow-Origin: *` or `null`.", "Browsers refuse the first, and any sandboxed frame has the origin null.", "Name the origins that may read, or leave credentials out.")
+        .source("Fetch: CORS protocol").example("Allow-Origin: null, Allow-Credentials: true", "Allow-Origin: https://app.example.org"),
+    code("sri-missing")
+        .headline("Files of other sites that nobody checks").severity(Notice)
+        .text("A page loads a script or a style sheet of another site (another registrable domain) without `integrity`. Well-known services whose files change by themselves are left out.", "Who changes the file there changes the page here.", "Add integrity and crossorigin, or keep the file on the site.")
+        .source("Subresource Integrity").example("<script src=https://cdn.example/a-1.2.js>", "<script src=https://cdn.example/a-1.2.js integrity=sha384-... crossorigin>"),
 ];
 
 /// Codes about headers: a fault of all pages of a host is one of the host.
-pub(crate) const OF_HEADERS: [&str; 5] =
-    ["hsts-missing", "csp-missing", "nosniff-missing", "frame-options-missing", "referrer-policy-missing"];
+pub(crate) const OF_HEADERS: [&str; 9] = [
+    "hsts-missing",
+    "csp-missing",
+    "nosniff-missing",
+    "frame-options-missing",
+    "referrer-policy-missing",
+    "hsts-short",
+    "csp-weak",
+    "csp-report-only",
+    "cors-any-credentials",
+];
+
+/// A max-age of half a year in seconds: 180 days.
+const HALF_A_YEAR: u64 = 180 * 86_400;
 
 pub(super) struct Security;
 
@@ -75,10 +123,27 @@ impl Rule for Security {
         }
         forms(page, is_https, findings);
         headers(page, is_https, findings);
+        unchecked(page, findings);
+        if leaks::is_listing(page) {
+            findings.add(Finding::of("directory-listing").value(page.title()));
+        }
+        let text = page.page().scanned().1;
+        for (offset, message) in leaks::php_errors(text) {
+            findings.add(Finding::of("error-leak").value(message).at(page.place(offset)));
+        }
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
         by_host("http-page", || site.pages(Html), |page| page.url.starts_with("http://"), findings);
+        let is_error = |address: Address<'_>| {
+            let is_page = matches!(address.kind(), Some(Kind::Page | Kind::Probe));
+            is_page && address.status().is_some_and(|status| status >= 400)
+        };
+        for answer in site.records_of(is_error) {
+            if let Some(leak) = &answer.leak {
+                findings.add(Finding::of("error-leak").url(&answer.url).value(leak.as_str()));
+            }
+        }
         let is_own = |address: Address<'_>| matches!(address.kind(), Some(Kind::Page | Kind::Resource));
         for answer in site.records_of(is_own) {
             let cookies = answer.cookies.iter().map(|cookie| ("cookie-flags", cookie));
@@ -131,6 +196,59 @@ fn mixed(page: &AuditedPage<'_>, findings: &mut Findings) {
     }
 }
 
+/// Hosts whose scripts and styles change by design, so that no hash can be named, with the hosts below them.
+const CHANGING: [&str; 24] = [
+    "accounts.google.com",
+    "apis.google.com",
+    "challenges.cloudflare.com",
+    "cloudflareinsights.com",
+    "connect.facebook.net",
+    "consent.cookiebot.com",
+    "google-analytics.com",
+    "googleapis.com",
+    "googlesyndication.com",
+    "googletagmanager.com",
+    "gstatic.com",
+    "hcaptcha.com",
+    "hotjar.com",
+    "hs-scripts.com",
+    "js.stripe.com",
+    "kit.fontawesome.com",
+    "licdn.com",
+    "paypal.com",
+    "platform.twitter.com",
+    "plausible.io",
+    "typekit.net",
+    "vimeo.com",
+    "www.google.com",
+    "youtube.com",
+];
+
+/// Tells scripts and styles of other sites that a browser runs whatever they are.
+fn unchecked(page: &AuditedPage<'_>, findings: &mut Findings) {
+    let checked: HashSet<u32> = page.facts().semantics.checked_files.iter().copied().collect();
+    let scripts =
+        page.page().resources().filter(|found| !found.in_noscript && found.kind == ResourceKind::Script);
+    let scripts = scripts.map(|found| (found.url, found.offset));
+    let styles = page.link_elements().filter(|link| link.has_rel("stylesheet") && !link.has_rel("alternate"));
+    let styles = styles.filter_map(|link| Some((link.href?, link.offset)));
+    let domain = |url: &Url| {
+        let host = url.host_str().unwrap_or_default();
+        registrable_domain(url).unwrap_or(host).to_owned()
+    };
+    let own = domain(page.url());
+    for (href, offset) in scripts.chain(styles).filter(|(_, offset)| !checked.contains(offset)) {
+        let Some(url) = page.page().join(href) else { continue };
+        let host = url.host_str().unwrap_or_default();
+        let is_changing = CHANGING
+            .iter()
+            .any(|known| host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+        if domain(&url) != own && !is_changing {
+            findings.add(Finding::of("sri-missing").target(url.as_str()).at(page.place(offset)));
+        }
+    }
+}
+
 fn forms(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
     for form in &page.facts().forms {
         let action = form.action.as_deref().filter(|action| !action.is_empty());
@@ -147,6 +265,22 @@ fn forms(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
     }
 }
 
+/// The longest time in seconds for which a `Strict-Transport-Security` holds; `None` without one.
+fn max_age(page: &AuditedPage<'_>) -> Option<u64> {
+    let ages = page.header("strict-transport-security").filter_map(|value| {
+        let value = value.to_ascii_lowercase();
+        let age = value.split(';').find_map(|part| part.trim().strip_prefix("max-age="))?;
+        age.trim_matches('"').parse::<u64>().ok()
+    });
+    ages.max()
+}
+
+/// Whether any site may read the page with the cookies of its reader.
+fn shares_all(page: &AuditedPage<'_>) -> bool {
+    let says = |name: &str, values: &[&str]| page.header(name).any(|value| values.contains(&value.trim()));
+    says("access-control-allow-origin", &["*", "null"]) && says("access-control-allow-credentials", &["true"])
+}
+
 fn headers(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
     const POLICIES: [&str; 8] = [
         "no-referrer",
@@ -159,18 +293,8 @@ fn headers(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
         "unsafe-url",
     ];
     let lower = |name: &str| -> Vec<String> { page.header(name).map(str::to_ascii_lowercase).collect() };
-    let max_age = |value: &String| {
-        let age = value.split(';').find_map(|part| part.trim().strip_prefix("max-age="))?;
-        age.trim_matches('"').parse::<u64>().ok()
-    };
-    let has_hsts =
-        lower("strict-transport-security").iter().any(|value| max_age(value).is_some_and(|age| age > 0));
-    let policies = lower("content-security-policy");
-    let in_meta = page.metas().any(|meta| {
-        let is_policy =
-            meta.http_equiv.is_some_and(|name| name.trim().eq_ignore_ascii_case("content-security-policy"));
-        is_policy && meta.content.is_some_and(|content| !content.trim().is_empty())
-    });
+    let has_hsts = max_age(page).is_some_and(|age| age > 0);
+    let policies = csp::policies(page);
     let is_policy = |value: &str| value.split(',').any(|part| POLICIES.contains(&part.trim()));
     let has_referrer = lower("referrer-policy").iter().any(|value| is_policy(value))
         || page.metas().any(|meta| {
@@ -179,14 +303,18 @@ fn headers(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
         });
     let checks = [
         ("hsts-missing", is_https && !has_hsts),
-        ("csp-missing", policies.iter().all(|policy| policy.trim().is_empty()) && !in_meta),
+        ("csp-missing", policies.is_empty()),
         ("nosniff-missing", !lower("x-content-type-options").iter().any(|value| value.contains("nosniff"))),
         (
             "frame-options-missing",
             lower("x-frame-options").is_empty()
-                && !policies.iter().any(|policy| policy.contains("frame-ancestors")),
+                && !lower("content-security-policy").iter().any(|policy| policy.contains("frame-ancestors")),
         ),
         ("referrer-policy-missing", !has_referrer),
+        ("hsts-short", is_https && max_age(page).is_some_and(|age| (1..HALF_A_YEAR).contains(&age))),
+        ("csp-weak", !policies.is_empty() && !policies.iter().any(|policy| csp::limits_scripts(policy))),
+        ("csp-report-only", policies.is_empty() && !lower("content-security-policy-report-only").is_empty()),
+        ("cors-any-credentials", shares_all(page)),
     ];
     for (code, _) in checks.into_iter().filter(|(_, is_missing)| *is_missing) {
         findings.add(Finding::of(code));

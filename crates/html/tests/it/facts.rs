@@ -77,3 +77,79 @@ fn links_are_called_what_readers_hear() {
         ]
     );
 }
+
+#[test]
+fn items_are_judged_by_the_list_around_them() {
+    for (page, broken) in [
+        ("<ul><li>a<li>b</ul>", 0),
+        ("<ul><li><div><p>a</div><li>b</ul><p>c", 0),
+        ("<ol><li>a<ul><li>b</ul></li><li>c</ol>", 0),
+        ("<menu><li>a</menu><dl><dt>a<dd>b<dt>c</dl>", 0),
+        ("<dl><div><dt>a<dd>b</div></dl>", 0),
+        ("<p><b>a</p><ul><li>b</ul>", 0),
+        ("<ul><b></b></ul>", 1),
+        ("<li>a", 1),
+        ("<div><li>a</div>", 1),
+        ("<ul><ul><li>a</ul></ul>", 1),
+        ("<ul><li>a</li><div>b</div></ul>", 1),
+        ("<dl><p>a</dl><dd>b", 2),
+        ("<my-list><li>a</my-list><ul><my-item></my-item></ul>", 0),
+        ("<div role=list><li>a</div><ul role=tree><div>b</div></ul>", 0),
+        ("<ul><template><p></template><!-- <p> --></ul>", 0),
+        ("<ul hidden><p>a</ul>", 0),
+        ("<svg><li>a</svg>", 1),
+        ("<table><tr><td><ul><li>a</td><td><ul><li>b</table>", 0),
+        ("<ul><li><a href=/><b>a</a></b><li>c</ul>", 0),
+        ("<ul><li></ul></ul></div><ul><li></ul>", 0),
+    ] {
+        assert_eq!(facts(page).semantics.broken_lists.len(), broken, "{page}");
+    }
+}
+
+#[test]
+fn tables_of_text_need_headers() {
+    for (page, headless) in [
+        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", 1),
+        (
+            "<table><tbody><tr><td>a</td><td><a href=/>b</a></td></tr><tr><td>c</td><td>d</td></tr></tbody></table>",
+            1,
+        ),
+        ("<table><tr><th>a<td>b<tr><td>c<td>d</table>", 0),
+        ("<table><tr><td scope=col>a<td>b<tr><td>c<td>d</table>", 0),
+        ("<table><tr><td>a<td>b<tr><td colspan=2>c</table>", 0),
+        ("<table><tr><td>a<td>b<tr><td>c</table>", 0),
+        ("<table><tr><td>a<tr><td>b</table>", 0),
+        ("<table><tr><td><table><tr><td>a<td>b<tr><td>c<td>d</table><td>e<tr><td>f<td>g</table>", 0),
+        ("<table role=none><tr><td>a<td>b<tr><td>c<td>d</table>", 0),
+        ("<table><tr><td>a<td>b<tr><td>c<td>d", 0),
+    ] {
+        assert_eq!(facts(page).semantics.headless_tables.len(), headless, "{page}");
+    }
+}
+
+#[test]
+fn the_depth_counts_from_the_body_and_ends_with_each_element() {
+    for (page, depth) in [
+        ("", 0),
+        ("<p>a", 2),
+        ("<html><head></head><body><p>a<p>b<p>c</body></html>", 2),
+        ("<div><div><br></div></div><div></div>", 4),
+        ("<ul><li>a<li>b<li>c</ul>", 3),
+    ] {
+        assert_eq!(facts(page).semantics.depth, depth, "{page}");
+    }
+    let deep = "<div>".repeat(100_000);
+    assert_eq!(facts(&deep).semantics.depth, 100_001);
+}
+
+#[test]
+fn buttons_frames_and_videos_are_called_by_their_names() {
+    let page = "<button>Buy <b>now</b></button><button></button><button title=Up></button><div role=button>Open</div><input type=button value=Go>\
+                <iframe src=/a></iframe><iframe src=/b title=B></iframe><iframe></iframe><iframe src=/c width=0></iframe>\
+                <video src=a></video><video src=b muted></video><video></video><video><source src=c><track></video>";
+    let found = facts(page).semantics;
+    let names: Vec<_> =
+        found.buttons.iter().map(|button| (button.name.as_str(), button.is_named_otherwise)).collect();
+    assert_eq!(names, [("Buy now", false), ("", false), ("", true), ("Open", false), ("Go", false)]);
+    assert_eq!((found.nameless_frames.len(), found.uncaptioned_videos.len()), (1, 1));
+}

@@ -1,7 +1,8 @@
 //! A site with faults: for each code of an audit a planted instance, and at least two near misses that look like it and are none.
 //!
 //! [`audited`] gives the answers of the site by URL, and the issues that an audit has to find: these, and no others. The cases are in
-//! `audit/pages.rs` (faults of single pages), `audit/declarations.rs` (what pages and answers say of themselves) and `audit/links.rs` (faults that show only in the whole site).
+//! `audit/pages.rs` (faults of single pages), `audit/declarations.rs` (what pages and answers say of themselves), `audit/links.rs` (faults that
+//! show only in the whole site) and `audit/further.rs` (marks of links, images, frames and fields, and headers).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use crate::Reply;
 use crate::ScriptedDownloader;
 
 mod declarations;
+mod further;
 mod links;
 mod pages;
 
@@ -42,6 +44,7 @@ pub fn audited() -> Audited {
     pages::add(&mut site);
     declarations::add(&mut site);
     links::add(&mut site);
+    further::add(&mut site);
     site.finish()
 }
 
@@ -72,6 +75,7 @@ pub(super) struct Draft {
     description: String,
     canonical: String,
     viewport: String,
+    graph: String,
     head: String,
     h1: String,
     body: String,
@@ -97,6 +101,8 @@ impl Draft {
             ),
             canonical: format!("<link rel=canonical href=\"{url}\">"),
             viewport: "<meta name=viewport content=\"width=device-width\">".to_owned(),
+            graph: "<meta property=og:title content=Moths><meta property=og:image content=/moth.png>"
+                .to_owned(),
             head: String::new(),
             h1: format!("<h1>{name}</h1>"),
             body: String::new(),
@@ -151,6 +157,12 @@ impl Draft {
 
     pub(super) fn viewport(mut self, element: &str) -> Self {
         element.clone_into(&mut self.viewport);
+        self
+    }
+
+    /// Replaces the data for previews.
+    pub(super) fn graph(mut self, elements: &str) -> Self {
+        elements.clone_into(&mut self.graph);
         self
     }
 
@@ -210,7 +222,8 @@ impl Draft {
 
     fn reply(self) -> Reply {
         let mut page = format!("{}{}<head>{}", self.doctype, self.html, self.charset);
-        for part in [&self.title, &self.description, &self.canonical, &self.viewport, &self.head] {
+        for part in [&self.title, &self.description, &self.canonical, &self.viewport, &self.graph, &self.head]
+        {
             page.push_str(part);
         }
         page.push_str("</head><body>");

@@ -509,6 +509,7 @@ fn security(site: &mut Builder) {
             |p| p.header("x-other", "a"),
         ],
     );
+    site.expect("hsts-short", "/hsts-missing/miss-1");
     site.case(
         "csp-missing",
         |p| {
@@ -528,6 +529,9 @@ fn security(site: &mut Builder) {
             },
         ],
     );
+    site.expect("csp-report-only", "/csp-missing/planted");
+    site.expect("csp-weak", "/csp-missing/miss-2");
+    site.expect("csp-weak", "/frame-options-missing/miss-2");
     site.case(
         "nosniff-missing",
         |p| p.without("x-content-type-options").header("x-content-type-options", "sniff"),
