@@ -99,7 +99,8 @@ impl HttpDownloader {
     /// A client configured by the settings; no connection is opened yet.
     ///
     /// # Errors
-    /// A setting is not valid: `resolve`, `allow_addresses`, `tls_min_version`, `tls_max_version`, `bind_address`.
+    /// A setting is not valid: `resolve`, `allow_addresses`, `tls_ca_file`, `tls_min_version`, `tls_max_version`,
+    /// `bind_address`.
     pub fn new(settings: &Settings) -> Result<Self> {
         let deadlines = Deadlines::of(settings);
         let network = Arc::new(Network {

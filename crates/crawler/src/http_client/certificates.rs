@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use rustls_platform_verifier::Verifier;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Result};
+use crate::settings::Settings;
 
 /// Number of names in each of two generations. A name is looked up with every response on its connection, and no
 /// connection lives as long as it takes for that many bad certificates to arrive.
@@ -174,6 +176,47 @@ impl ServerCertVerifier for Unverified {
     }
 }
 
+/// Authorities that are trusted besides those of the system.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Authorities(Vec<CertificateDer<'static>>);
+
+impl Authorities {
+    /// Reads the file that the setting `tls_ca_file` names.
+    ///
+    /// # Errors
+    /// The file cannot be read, has no certificate, or one that is none of an authority; the error names it.
+    pub(crate) fn of(settings: &Settings) -> Result<Self> {
+        let Some(file) = &settings.tls_ca_file else { return Ok(Self::default()) };
+        let wrong = |why: String| {
+            Error::usage(format!("setting tls_ca_file: {file}: {why}; name a file of certificates in PEM"))
+        };
+        let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        let mut roots = RootCertStore::empty();
+        let mut authorities = Vec::new();
+        for (number, certificate) in CertificateDer::pem_slice_iter(&pem).enumerate() {
+            let failed =
+                |error: &dyn fmt::Display| wrong(format!("certificate {} cannot be read: {error}", number + 1));
+            let certificate = certificate.map_err(|error| failed(&error))?;
+            roots.add(certificate.clone()).map_err(|error| failed(&error))?;
+            authorities.push(certificate);
+        }
+        if authorities.is_empty() {
+            return Err(wrong("there is no certificate in it".to_owned()));
+        }
+        Ok(Self(authorities))
+    }
+
+    /// The verifier of the system, which trusts these authorities, too.
+    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Verifier> {
+        let provider = Arc::clone(provider);
+        let verifier = match self.0.is_empty() {
+            true => Verifier::new(provider),
+            false => Verifier::new_with_extra_roots(self.0.iter().cloned(), provider),
+        };
+        verifier.map_err(Error::from)
+    }
+}
+
 /// Which certificates a client accepts.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
@@ -196,11 +239,12 @@ impl Trust {
     /// The system's certificates cannot be read.
     pub(crate) fn config(
         self,
+        authorities: &Authorities,
         versions: &[&'static SupportedProtocolVersion],
         http2: bool,
     ) -> Result<ClientConfig> {
         let provider: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
-        let system = || Verifier::new(Arc::clone(&provider)).map_err(Error::from);
+        let system = || authorities.verifier(&provider);
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
         let judged = |judge| builder.clone().dangerous().with_custom_certificate_verifier(judge);

@@ -344,3 +344,48 @@ async fn the_lowest_and_the_highest_tls_version_are_honoured() {
         }
     }
 }
+
+/// A file of PEM with a certificate.
+fn pem_file(certificate: &[u8]) -> tempfile::NamedTempFile {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+    std::fs::write(file.path(), pem).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn a_server_whose_authority_is_in_the_file_is_verified_and_gets_credentials() {
+    let site = site(&["http/1.1"]).await;
+    let file = pem_file(&site.certificate);
+    let trusted = downloader(|s| s.tls_ca_file = Some(file.path().display().to_string()));
+    let request = Request::parse(&site.url("/x")).unwrap().header("Authorization", "s3cret").unwrap();
+    assert_eq!(fetch(&trusted, request).await.expect("a page").body, "/x");
+    assert!(site.seen()[0].contains("s3cret"));
+    let other = super::secure::site(&["http/1.1"]).await;
+    let error = get(&trusted, &other.url("/")).await.unwrap_err();
+    assert_eq!(error.kind(), K::Tls, "another authority is still unknown: {error}");
+}
+
+#[test]
+fn a_file_of_authorities_that_has_none_is_told_with_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    for (name, text, why) in [
+        ("missing.pem", None, "No such file"),
+        ("empty.pem", Some(""), "there is no certificate in it"),
+        ("der.crt", Some("\u{30}\u{1}"), "there is no certificate in it"),
+        ("broken.pem", Some(broken), "certificate 1 cannot be read"),
+    ] {
+        let path = folder.path().join(name);
+        if let Some(text) = text {
+            std::fs::write(&path, text).unwrap();
+        }
+        let mut settings = Settings::default();
+        settings.tls_ca_file = Some(path.display().to_string());
+        let error = huntsman_crawler::HttpDownloader::new(&settings).unwrap_err();
+        let said = error.to_string();
+        assert!(error.is_usage() && said.contains(name) && said.contains(why), "{said}");
+    }
+}
