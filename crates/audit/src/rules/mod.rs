@@ -10,6 +10,7 @@ mod links;
 mod performance;
 mod security;
 mod status;
+mod transport;
 mod url;
 mod weak_names;
 
@@ -28,6 +29,7 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(links::Links),
         Box::new(images::Images),
         Box::new(security::Security),
+        Box::new(transport::Transport),
         Box::new(performance::Performance),
         Box::new(access::Access),
     ]
