@@ -18,8 +18,11 @@ const MAX_HOSTS: usize = 10_000;
 const SHOWN: usize = 100;
 const FAMILY: &str = "security";
 
+/// A row of the table: its name, and what it tells of a host.
+type Told = (&'static str, fn(&TlsRecord) -> String);
+
 /// What is told of the certificate of each host.
-const OF_CERTIFICATES: [(&str, fn(&TlsRecord) -> String); 4] = [
+const OF_CERTIFICATES: [Told; 4] = [
     ("Certificate until", |tls| {
         format!("{} ({} days)", tls.not_after.get(..10).unwrap_or_default(), tls.days_left)
     }),
