@@ -209,9 +209,12 @@ impl AuditOptions {
     /// A name in the options or settings is unknown, what was found cannot be read, or the disk is full.
     pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
         let Judgement { limits, mut choices, wanted, fail_on, budget, look } = self.judgement(settings)?;
-        let not_judged = self.lacking(&found, is_complete);
+        let mut not_judged = self.lacking(&found, is_complete);
         let known = self.baseline.as_ref().map(KnownIssues::of).transpose()?;
         let site = crate::site::build(found, limits, is_complete)?;
+        if site.tls_hosts().next().is_none() {
+            not_judged.extend(facts::OF_TLS.iter().map(|code| (*code).to_owned()));
+        }
         let is_judged = |code: &&Code| {
             wanted.has(code) && choices.severity(code).is_some() && !not_judged.contains(code.name)
         };
@@ -304,6 +307,7 @@ impl AuditOptions {
             (!self.reach.resources, facts::OF_RESOURCES),
             (!self.sitemaps, facts::OF_SITEMAPS),
             (!is_complete, facts::OF_ABSENCE),
+            (!self.reach.follow, facts::OF_FOLLOWING),
         ];
         let codes = lacks.into_iter().filter(|(lacks, _)| *lacks).flat_map(|(_, codes)| codes);
         let codes = codes.map(|code| (*code).to_owned());

@@ -23,6 +23,12 @@ pub(crate) const OF_SITEMAPS: &[&str] =
 /// Need a crawl that ended by itself: they are about what is nowhere.
 pub(crate) const OF_ABSENCE: &[&str] = &["only-nofollow-inlinks", "orphan"];
 
+/// Need certificates, which a proxy hides.
+pub(crate) const OF_TLS: &[&str] = &["certificate-expiring", "certificate-invalid", "certificate-weak"];
+
+/// Need that links are followed.
+pub(crate) const OF_FOLLOWING: &[&str] = &["https-not-forced"];
+
 /// Need requests, which pages that are given as a file did not come with. What such a file shows of them is told.
 pub(crate) const OF_REQUESTS: &[&str] = &[
     "blocked-by-robots",
@@ -38,6 +44,7 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "hreflang-non200",
     "hreflang-noindex",
     "hreflang-noncanonical",
+    "https-not-forced",
     "link-forbidden",
     "link-to-redirect",
     "not-found-200",
@@ -88,7 +95,7 @@ mod tests {
     fn every_name_is_a_code() {
         let codes = crate::codes();
         let lists = [OF_EXTERNAL, OF_RESOURCES, OF_SITEMAPS, OF_ABSENCE, OF_REQUESTS, OF_HEADERS, OF_WIRE];
-        for name in lists.into_iter().flatten() {
+        for name in lists.into_iter().chain([OF_TLS, OF_FOLLOWING]).flatten() {
             assert!(codes.iter().any(|code| code.name == *name), "{name}");
         }
     }

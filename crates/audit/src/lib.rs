@@ -62,6 +62,7 @@ mod sorted;
 mod spider;
 mod summary;
 mod tables;
+mod tls;
 mod xml;
 
 pub use audit::{Audit, AuditBuilder, AuditOptions, settings};
@@ -89,6 +90,7 @@ pub use score::{Deduction, FamilyScore, Score};
 pub use segment::Segment;
 pub use site::{Address, Answer, End, Fault, Mention, Refused, Resolution, Site};
 pub use spider::AuditSpider;
+pub use tls::TlsRecord;
 
 /// An audit of the sites of these URLs, with the built-in rules and the profile `audit`.
 pub fn audit<I>(urls: I) -> AuditBuilder

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::finding::{Finding, Place};
 use crate::likeness::Likeness;
 use crate::measure::Measure;
+use crate::tls::TlsRecord;
 
 /// Why a URL was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub enum Kind {
     Robots,
     /// A path that no site has: its answer shows what pages that are missing look like.
     Probe,
+    /// The front page of a host with https by http, which should lead to https.
+    Plain,
 }
 
 impl Kind {
@@ -35,11 +38,12 @@ impl Kind {
             Self::Sitemap => "sitemap",
             Self::Robots => "robots",
             Self::Probe => "probe",
+            Self::Plain => "plain",
         }
     }
 
-    const ALL: [Self; 6] =
-        [Self::Page, Self::Resource, Self::External, Self::Sitemap, Self::Robots, Self::Probe];
+    const ALL: [Self; 7] =
+        [Self::Page, Self::Resource, Self::External, Self::Sitemap, Self::Robots, Self::Probe, Self::Plain];
 
     pub(crate) fn of_name(name: &str) -> Self {
         Self::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or_default()
@@ -244,6 +248,8 @@ pub struct Record {
     pub last_modified: Option<String>,
     /// Headers that say how a page is kept, protected and found, as sent: name and value. Only pages have them.
     pub headers: Vec<(String, String)>,
+    /// The certificate of the host, at the first answer that shows it.
+    pub tls: Option<TlsRecord>,
     /// What the page says, if it is HTML that was received whole with a status of 2xx.
     pub html: Option<HtmlRecord>,
 }

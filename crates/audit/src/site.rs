@@ -11,7 +11,7 @@ mod columns;
 mod references;
 mod walk;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use huntsman_crawler::{Error, Result};
@@ -30,6 +30,7 @@ use crate::edges::EdgeReader;
 use crate::finding::Finding;
 use crate::record::{Edge, EdgeKind, Kind, Record};
 use crate::segment::{Judged, Locator, answer_at, no_entry};
+use crate::tls::TlsRecord;
 
 pub use self::address::{Address, Answer, End, Mention, Resolution};
 pub(crate) use self::build::build;
@@ -91,6 +92,7 @@ struct Parts {
     fragments: List<Fragment>,
     /// Hosts with their ports.
     own: HashSet<String>,
+    tls: BTreeMap<String, TlsRecord>,
     number_of_references: u64,
     scratch: Scratch,
 }
@@ -198,6 +200,16 @@ impl Site {
     /// Whether a URL is on a host of the site.
     pub fn is_own(&self, url: &str) -> bool {
         self.parts.own.contains(authority(url))
+    }
+
+    /// The hosts of the site whose certificates were seen, with their ports where these are not the usual ones.
+    pub fn tls_hosts(&self) -> impl Iterator<Item = (&str, &TlsRecord)> {
+        self.parts.tls.iter().map(|(host, tls)| (host.as_str(), tls))
+    }
+
+    /// The certificate of a host of the site; `None` if none was seen.
+    pub fn tls(&self, host: &str) -> Option<&TlsRecord> {
+        self.parts.tls.get(host)
     }
 
     /// The fewest links from a start URL to an answer; redirects do not count. `None` if no links lead there.

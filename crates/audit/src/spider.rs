@@ -17,6 +17,8 @@ use crate::finding::{Finding, Findings, Place};
 use crate::page::{AuditedPage, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, Record};
 use crate::rule::RuleSet;
+use crate::site::authority;
+use crate::tls::TlsRecord;
 
 /// Why a URL is requested; a name of [`Kind`].
 const KIND: MetaKey<String> = MetaKey::new("audit_kind");
@@ -252,6 +254,29 @@ impl AuditSpider {
         let origin = page.url().origin().ascii_serialization();
         if let (true, Ok(url)) = (self.is_first(origin), page.url().join(PROBE)) {
             out.request(Request::get(url).with_meta(KIND, Kind::Probe.name().to_owned()));
+            self.ask_by_http(page.url(), out);
+        }
+    }
+
+    /// Asks for the front page of a host with https by http, which should lead to https. Only the usual ports are known to belong together.
+    fn ask_by_http(&self, url: &Url, out: &mut Output<Answered>) {
+        let (Some(host), "https", None) = (url.host_str(), url.scheme(), url.port()) else { return };
+        let Ok(plain) = Url::parse(&format!("http://{host}/")) else { return };
+        out.request(
+            Request::get(plain)
+                .unfiltered()
+                .with_meta(meta::ALLOW_OFFSITE, true)
+                .with_meta(meta::DONT_RETRY, true)
+                .with_meta(KIND, Kind::Plain.name().to_owned()),
+        );
+    }
+
+    /// Adds the certificate of the host to a record, at the first answer that shows it.
+    fn add_tls(&self, record: &mut Record, tls: Option<TlsRecord>) {
+        let Some(tls) = tls else { return };
+        let fault = tls.fault.as_deref().unwrap_or_default();
+        if self.is_first(format!("tls {} {} {fault}", authority(&record.url), tls.not_after)) {
+            record.tls = Some(tls);
         }
     }
 }
@@ -287,6 +312,7 @@ impl Spider for AuditSpider {
             self.follow(&answered, out);
             self.probe(page, out);
         }
+        self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));
         out.item(answered);
         Ok(())
     }
@@ -296,6 +322,10 @@ impl Spider for AuditSpider {
         let name = reason_of(error, fetch);
         let is_refused = name == "address_refused";
         if !is_refused && name != "robots_unreachable" && self.try_again(request, true, out) {
+            return Ok(());
+        }
+        if kind_of(request) == Kind::Plain {
+            // A host without http is as it should be.
             return Ok(());
         }
         let url = without_fragment(&request.url);
@@ -311,7 +341,7 @@ impl Spider for AuditSpider {
                 );
             }
         }
-        let record = Record {
+        let mut record = Record {
             url,
             kind: if request.is_sitemap() { Kind::Sitemap } else { kind_of(request) },
             is_start: request.meta_flag(meta::IS_START_REQUEST),
@@ -321,6 +351,7 @@ impl Spider for AuditSpider {
             detail: Some(error.to_string().chars().take(MAX_DETAIL).collect()),
             ..Record::default()
         };
+        self.add_tls(&mut record, fetch.and_then(TlsRecord::of_error));
         out.item(record.into());
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::drop::{Cause, DropReason, DropState};
 use crate::error::Error;
 use crate::event::OnDownload;
+use crate::http_client::RefusedCertificate;
 use crate::request::Request;
 use crate::response::Response;
 
@@ -233,6 +234,7 @@ pub struct FetchError {
     request_sent: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
     response: Option<Box<Response>>,
+    certificate: Option<Box<RefusedCertificate>>,
 }
 
 impl FetchError {
@@ -246,12 +248,19 @@ impl FetchError {
             request_sent: false,
             source: None,
             response: None,
+            certificate: None,
         }
     }
 
     /// Adds the cause.
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// Adds the certificate for which the connection was refused.
+    pub fn with_certificate(mut self, refused: RefusedCertificate) -> Self {
+        self.certificate = Some(Box::new(refused));
         self
     }
 
@@ -314,6 +323,11 @@ impl FetchError {
     /// The response with headers and body, if it was received completely but its status is not passed to `parse`.
     pub fn response(&self) -> Option<&Response> {
         self.response.as_deref()
+    }
+
+    /// The certificate for which the connection was refused, if that was the cause.
+    pub fn certificate(&self) -> Option<&RefusedCertificate> {
+        self.certificate.as_deref()
     }
 
     /// Whether the request had been sent.

@@ -50,7 +50,7 @@ use network::Network;
 use proxy::{Proxy, Scheme};
 use resolver::Resolver;
 
-pub use certificates::CertificateError;
+pub use certificates::{CertificateError, CertificateFault, RefusedCertificate};
 pub use decode::{DecodeLimits, Decoded, decode_body};
 
 /// Number of proxies whose connections are kept.
@@ -99,7 +99,8 @@ impl HttpDownloader {
     /// A client configured by the settings; no connection is opened yet.
     ///
     /// # Errors
-    /// A setting is not valid: `resolve`, `allow_addresses`, `tls_min_version`, `tls_max_version`, `bind_address`.
+    /// A setting is not valid: `resolve`, `allow_addresses`, `tls_ca_file`, `tls_min_version`, `tls_max_version`,
+    /// `bind_address`.
     pub fn new(settings: &Settings) -> Result<Self> {
         let deadlines = Deadlines::of(settings);
         let network = Arc::new(Network {
@@ -245,13 +246,24 @@ impl HttpDownloader {
                     tokio::time::sleep(OUT_OF_FILES_WAIT).await;
                     pooled = route.client(&self.config, host, port, target.https)?;
                 }
-                Err(error) => return Err(failure::of_head(error, target)),
+                Err(error) => {
+                    let failed = failure::of_head(error, target);
+                    // Behind a proxy it may be the certificate of the proxy.
+                    let refused = attempt.take_refused();
+                    let refused =
+                        refused.filter(|_| target.proxy.is_none() && failed.kind() == FetchErrorKind::Tls);
+                    return Err(match refused {
+                        Some(refused) => failed.with_certificate(refused),
+                        None => failed,
+                    });
+                }
             }
         };
         let mut response = self.rules.read(request, answer, target, watch, &mut timer).await;
         pooled.serve();
         if let Ok(response) = &mut response {
             (response.timings.dns, response.timings.connect) = attempt.times();
+            response.tls_version = attempt.tls_version().filter(|_| target.proxy.is_none());
         }
         response
     }

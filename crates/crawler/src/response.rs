@@ -49,6 +49,8 @@ pub struct Response {
     pub ip: Option<IpAddr>,
     /// The server's certificate in DER, for https.
     pub certificate: Option<Bytes>,
+    /// The version of TLS, such as `TLS 1.3`; only known for a response for which a connection was made.
+    pub tls_version: Option<&'static str>,
     /// Durations of the parts of the download.
     pub timings: Timings,
     /// Values that components attached.
@@ -72,6 +74,7 @@ impl Response {
             flags: Vec::new(),
             ip: None,
             certificate: None,
+            tls_version: None,
             timings: Timings::default(),
             extensions: Extensions::new(),
             counted: CountedBytes::default(),

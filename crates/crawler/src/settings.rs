@@ -159,6 +159,8 @@ settings! {
         /// Verifies TLS certificates: true, false, or record, which accepts pages with a bad certificate and marks
         /// them. With any value but true no credentials are sent.
         download_verify_certificates: VerifyCertificates = VerifyCertificates::Yes;
+        /// File of certificates in PEM: authorities that are trusted besides those of the system.
+        tls_ca_file: Option<String> = None;
         /// Lowest TLS version: 1.2 or 1.3.
         tls_min_version: String = "1.2".to_owned();
         /// Highest TLS version: 1.2 or 1.3.

@@ -48,6 +48,8 @@ settings! {
         audit_depth_max: u16 = 4;
         /// Largest number of redirects that a link may pass.
         audit_redirect_hops_max: usize = 1;
+        /// Least number of days for which the certificate of a host must still be valid.
+        audit_certificate_days: u32 = 30;
         /// Bytes that are sorted in memory at once while an audit is judged; what is more is sorted on disk. Three sorts may be under way.
         audit_sorted_bytes: usize = 64 << 20;
         /// Severity of codes in place of their own: error, warning, notice or off.

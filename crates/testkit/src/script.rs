@@ -9,7 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
 use huntsman_crawler::{
-    Downloader, FetchError, FetchErrorKind, OnDownload, ProxyFault, Request, Response, Timings, Watch,
+    CertificateFault, Downloader, FetchError, FetchErrorKind, OnDownload, ProxyFault, RefusedCertificate,
+    Request, Response, Timings, Watch,
 };
 use tokio::time::Instant;
 use url::{Position, Url};
@@ -23,6 +24,8 @@ use crate::site::SiteBuilder;
 pub struct Reply {
     end: End,
     latency: Option<Duration>,
+    /// The certificate of the server in DER, and why it is refused.
+    certificate: Option<(Bytes, Option<CertificateFault>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,7 +100,19 @@ impl Reply {
     }
 
     fn of(end: End) -> Self {
-        Self { end, latency: None }
+        Self { end, latency: None, certificate: None }
+    }
+
+    /// Sets the certificate of the server, in DER.
+    pub fn certificate(mut self, certificate: impl Into<Bytes>) -> Self {
+        self.certificate = Some((certificate.into(), None));
+        self
+    }
+
+    /// A connection that is refused because of the certificate of the server, which is in DER.
+    pub fn refused(certificate: impl Into<Bytes>, fault: CertificateFault) -> Self {
+        let certificate = Some((certificate.into(), Some(fault)));
+        Self { certificate, ..Self::error(FetchErrorKind::Tls) }
     }
 
     /// Adds a header to a response.
@@ -396,6 +411,12 @@ impl Downloader for ScriptedDownloader {
                     Some(fault) => error.with_proxy_fault(fault),
                     None => error,
                 };
+                let error = match reply.certificate {
+                    Some((certificate, Some(fault))) => {
+                        error.with_certificate(RefusedCertificate { fault, certificate })
+                    }
+                    _ => error,
+                };
                 Err(if sent { error.after_sending() } else { error })
             }
             End::Response { status, headers, body, flags } => {
@@ -404,6 +425,8 @@ impl Downloader for ScriptedDownloader {
                     response.headers.append(name, value);
                 }
                 flags.into_iter().for_each(|flag| response.add_flag(flag));
+                response.certificate = reply.certificate.map(|(certificate, _)| certificate);
+                response.tls_version = response.certificate.as_ref().map(|_| "TLS 1.3");
                 response.timings = Timings { ttfb: latency, total: latency, ..Timings::default() };
                 response.ip = self.state().addresses.get(&running.host).copied();
                 watched(response, watch)

@@ -11,11 +11,28 @@ use crate::code::Code;
 use crate::issue::Issue;
 use crate::site::authority;
 use crate::tables::PageLine;
+use crate::tls::TlsRecord;
 
 /// Hosts that are told apart, and that are shown.
 const MAX_HOSTS: usize = 10_000;
 const SHOWN: usize = 100;
 const FAMILY: &str = "security";
+
+/// A row of the table: its name, and what it tells of a host.
+type Told = (&'static str, fn(&TlsRecord) -> String);
+
+/// What is told of the certificate of each host.
+const OF_CERTIFICATES: [Told; 4] = [
+    ("Certificate until", |tls| {
+        format!("{} ({} days)", tls.not_after.get(..10).unwrap_or_default(), tls.days_left)
+    }),
+    ("Issuer", |tls| tls.issuer.clone()),
+    ("Key and signature", |tls| match tls.key_bits {
+        0 => format!("{}, {}", tls.key, tls.signature),
+        bits => format!("{} {bits}, {}", tls.key, tls.signature),
+    }),
+    ("TLS", |tls| tls.version.clone().unwrap_or_else(|| "-".to_owned())),
+];
 
 /// A host of the site.
 #[derive(Debug, Default)]
@@ -92,6 +109,14 @@ impl Hosts {
                                 @for (_, host) in hosts.iter().take(SHOWN) {
                                     td data-v=(host.encrypted) {
                                         span class=(if host.encrypted == host.pages { "ok" } else { "bad" }) { (count(host.encrypted as u64)) }
+                                    }
+                                }
+                            }
+                            @for (what, told) in OF_CERTIFICATES {
+                                tr {
+                                    th scope="row" { (what) }
+                                    @for (name, _) in hosts.iter().take(SHOWN) {
+                                        td { (audit.site.tls(name).map_or_else(|| "-".to_owned(), told)) }
                                     }
                                 }
                             }

@@ -22,6 +22,7 @@ mod robots;
 mod security;
 mod semantics;
 mod status;
+mod transport;
 mod url;
 mod url_contents;
 mod weak_names;
@@ -48,6 +49,7 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(links::Links),
         Box::new(images::Images),
         Box::new(security::Security),
+        Box::new(transport::Transport),
         Box::new(performance::Performance),
         Box::new(access::Access),
         Box::new(data::Data),

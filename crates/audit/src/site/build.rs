@@ -3,7 +3,7 @@
 //! The segment is read twice. The first time all URLs in it are collected, sorted and numbered; the second time references become numbers,
 //! which are sorted by their targets. Memory holds columns of numbers, one entry a URL, and what is sorted at once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use huntsman_crawler::{Error, Result};
 use huntsman_middleware::AuditSettings;
@@ -21,6 +21,7 @@ use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
 use crate::record::{EdgeKind, HtmlRecord, Kind, Record};
 use crate::segment::{AnswerParts, Entry as Line, Locator, Refusal, each_entry};
+use crate::tls::TlsRecord;
 
 /// An answer that may be the one that counts for its URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,6 +137,8 @@ struct Build<'a> {
     missing: HashSet<String>,
     /// Hosts of the site with their ports.
     own: HashSet<String>,
+    /// The certificates of hosts of the site.
+    tls: BTreeMap<String, TlsRecord>,
 }
 
 /// The site of what was found. `is_complete` says whether the crawl ended by itself.
@@ -144,14 +147,14 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
     let Read { known, references, fragments, links, number_of_references } = build.read_answers()?;
-    let Build { scratch, addresses, mut columns, own, .. } = build;
+    let Build { scratch, addresses, mut columns, own, tls, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
     let (graph, references) = Graph::of(references.finish()?, &columns, &scratch)?;
     columns.ranks = graph.ranks()?;
     drop(graph);
     let parts =
-        Parts { addresses, columns, known, references, fragments, own, number_of_references, scratch };
+        Parts { addresses, columns, known, references, fragments, own, tls, number_of_references, scratch };
     let mut site = Site::new(parts, found.segment, limits, is_complete)?;
     site.find_unreachable_hosts()?;
     site.find_later_pages()?;
@@ -164,6 +167,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     let mut candidates: Sorter<Candidate> = Sorter::new(&scratch, limit);
     let mut own = HashSet::new();
     let mut missing = HashSet::new();
+    let mut tls = BTreeMap::new();
     let mut ordinal = 0_u32;
     each_entry(&found.segment, &mut |_, entry| {
         let parts = match entry {
@@ -181,10 +185,12 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
         if record.kind == Kind::Probe && record.status == Some(200) {
             missing.extend(record.html.as_ref().map(|html| html.text_key.clone()));
         }
+        add_tls(&record, &mut tls);
         named(&record).try_for_each(|url| urls.add(url).map(drop))?;
         each_target(&found.segment, parts, &mut |url, _| urls.add(url).map(drop))
     })?;
     found.each_drop(&mut |refusal| urls.add(&refusal.url).map(drop))?;
+    tls.retain(|host, _| own.contains(host));
     let mut columns = Columns::new();
     let mut last = (String::new(), false);
     let addresses = urls.finish(&scratch, &mut |url| {
@@ -208,7 +214,18 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
         }
         columns.set_if(number, Flag::START, candidate.is_start);
     }
-    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own })
+    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls })
+}
+
+/// Adds the certificate of the host of an answer. Of several the same one is kept in any order of arrival: one that was refused, or else the one
+/// that ends first.
+fn add_tls(record: &Record, hosts: &mut BTreeMap<String, TlsRecord>) {
+    let Some(tls) = record.tls.as_ref().filter(|_| record.kind != Kind::External) else { return };
+    let order = |tls: &TlsRecord| (tls.fault.is_none(), tls.clone());
+    let host = authority(&record.url);
+    if hosts.get(host).is_none_or(|known| order(tls) < order(known)) {
+        hosts.insert(host.to_owned(), tls.clone());
+    }
 }
 
 fn refused_url(refusal: &[u8]) -> Result<String> {

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use huntsman_audit::{Audit, audit, codes};
-use huntsman_testkit::sites::{AUDITED, Audited, audited};
+use huntsman_testkit::sites::{ALSO_AUDITED, AUDITED, Audited, audited};
 
 use crate::all_issues;
 
 async fn run(site: &Audited) -> Audit {
-    audit([format!("{AUDITED}/")])
+    let front = format!("{AUDITED}/");
+    audit(ALSO_AUDITED.into_iter().chain([front.as_str()]))
         .set("audit_page_bytes_max", 60_000)
         .set("audit_words_min", 200)
         .downloader(site.downloader())

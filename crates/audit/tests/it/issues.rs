@@ -271,3 +271,20 @@ async fn an_accepted_issue_costs_no_points_and_an_issue_of_the_site_costs_all_of
         assert_eq!(deduction.points, all, "{deduction:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn certificates_of_hosts_are_known_and_without_one_their_codes_are_not_judged() {
+    let web = |reply: Reply| ScriptedDownloader::new().respond(START, reply);
+    let without = audit([START]).downloader(web(Reply::html("<p>one"))).run().await.unwrap();
+    assert!(without.not_judged.contains("certificate-expiring"), "{:?}", without.not_judged);
+    let der = include_bytes!("../../../testkit/data/rsa-2048.der");
+    let with =
+        audit([START]).downloader(web(Reply::html("<p>one").certificate(&der[..]))).run().await.unwrap();
+    assert!(!with.not_judged.contains("certificate-expiring"));
+    let tls = with.site.tls("a.example").expect("the certificate of the host");
+    assert_eq!((tls.key.as_str(), tls.key_bits, tls.fault.as_deref()), ("RSA", 2_048, None));
+    assert_eq!((tls.signature.as_str(), tls.version.as_deref()), ("RSA with SHA-256", Some("TLS 1.3")));
+    assert!(tls.subject.contains("audit.example") && tls.not_after.starts_with("2126-"), "{tls:?}");
+    let report = with.html().unwrap();
+    assert!(report.contains("Certificate until") && report.contains("RSA 2048, RSA with SHA-256"));
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::certificates::RefusedCertificate;
 use super::deadline::Deadlines;
 use crate::fetch::FetchErrorKind;
 
@@ -22,6 +23,14 @@ pub(crate) struct Attempt {
     /// Port of the target.
     pub(crate) port: u16,
     connect: Mutex<Connect>,
+    handshake: Mutex<Handshake>,
+}
+
+/// What the handshake of TLS showed.
+#[derive(Debug, Default)]
+struct Handshake {
+    version: Option<&'static str>,
+    refused: Option<RefusedCertificate>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +43,31 @@ struct Connect {
 impl Attempt {
     /// An attempt to reach a target on this port.
     pub(crate) fn new(port: u16) -> Self {
-        Self { port, connect: Mutex::default() }
+        Self { port, connect: Mutex::default(), handshake: Mutex::default() }
+    }
+
+    /// Records the version of TLS that was agreed on.
+    pub(crate) fn agreed_on(&self, version: &'static str) {
+        self.handshake().version = Some(version);
+    }
+
+    /// Records a certificate that was refused.
+    pub(crate) fn refused_certificate(&self, refused: RefusedCertificate) {
+        self.handshake().refused = Some(refused);
+    }
+
+    /// The version of TLS; `None` on a reused connection and without TLS.
+    pub(crate) fn tls_version(&self) -> Option<&'static str> {
+        self.handshake().version
+    }
+
+    /// The certificate that was refused.
+    pub(crate) fn take_refused(&self) -> Option<RefusedCertificate> {
+        self.handshake().refused.take()
+    }
+
+    fn handshake(&self) -> std::sync::MutexGuard<'_, Handshake> {
+        self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that resolving a name took this time; the times for the target and for a proxy add up.

@@ -4,24 +4,72 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use hashbrown::HashMap;
+use rustls::CertificateError as Judged;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use rustls_platform_verifier::Verifier;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::attempt::ATTEMPT;
 use crate::error::{Error, Result};
+use crate::settings::Settings;
 
 /// Number of names in each of two generations. A name is looked up with every response on its connection, and no
 /// connection lives as long as it takes for that many bad certificates to arrive.
 const GENERATION: usize = 16_384;
 
+/// What is wrong with the certificate of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CertificateFault {
+    /// Its time is over.
+    Expired,
+    /// Its time has not begun.
+    NotYetValid,
+    /// It is for other names than that of the server.
+    WrongName,
+    /// No authority that is trusted stands behind it; so it is with certificates that are signed by themselves.
+    UnknownIssuer,
+    /// Anything else, such as a signature by an algorithm that is not accepted.
+    Other,
+}
+
+impl CertificateFault {
+    fn of(error: &rustls::Error) -> Self {
+        let rustls::Error::InvalidCertificate(judged) = error else { return Self::Other };
+        match judged {
+            Judged::Expired | Judged::ExpiredContext { .. } => Self::Expired,
+            Judged::NotValidYet | Judged::NotValidYetContext { .. } => Self::NotYetValid,
+            Judged::NotValidForName | Judged::NotValidForNameContext { .. } => Self::WrongName,
+            Judged::UnknownIssuer => Self::UnknownIssuer,
+            // An authority that presents itself as a server is signed by itself.
+            Judged::Other(error) if error.to_string().contains("CaUsedAsEndEntity") => Self::UnknownIssuer,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A certificate for which a connection was refused. An error of a fetch has it
+/// ([`FetchError::certificate`](crate::FetchError::certificate)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedCertificate {
+    /// What is wrong with it.
+    pub fault: CertificateFault,
+    /// The certificate in DER.
+    pub certificate: Bytes,
+}
+
 /// Why the certificate of a server is not valid. Stored in the extensions of a response that is accepted all the same
 /// (`download_verify_certificates = "record"`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateError {
+    /// The kind of error.
+    pub fault: CertificateFault,
     /// The error in a sentence for people.
     pub message: Arc<str>,
 }
@@ -41,8 +89,8 @@ pub(crate) struct BadCertificates(Mutex<Generations>);
 
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<u128, Arc<str>, foldhash::fast::RandomState>,
-    old: HashMap<u128, Arc<str>, foldhash::fast::RandomState>,
+    young: HashMap<u128, CertificateError, foldhash::fast::RandomState>,
+    old: HashMap<u128, CertificateError, foldhash::fast::RandomState>,
 }
 
 impl BadCertificates {
@@ -50,11 +98,10 @@ impl BadCertificates {
     pub(crate) fn error(&self, host: &str, certificate: &[u8]) -> Option<CertificateError> {
         let key = key(host, certificate);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let message = known.young.get(&key).or_else(|| known.old.get(&key))?;
-        Some(CertificateError { message: Arc::clone(message) })
+        known.young.get(&key).or_else(|| known.old.get(&key)).cloned()
     }
 
-    fn note(&self, host: &str, certificate: &[u8], error: Option<String>) {
+    fn note(&self, host: &str, certificate: &[u8], error: Option<CertificateError>) {
         let key = key(host, certificate);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.old.remove(&key);
@@ -64,7 +111,7 @@ impl BadCertificates {
                 if known.young.len() >= GENERATION {
                     known.old = std::mem::take(&mut known.young);
                 }
-                known.young.insert(key, error.into());
+                known.young.insert(key, error);
             }
         }
     }
@@ -100,7 +147,11 @@ impl ServerCertVerifier for Recorder {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let judged =
             self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        self.bad.note(&server_name.to_str(), end_entity, judged.err().map(|error| error.to_string()));
+        let error = judged.err().map(|error| CertificateError {
+            fault: CertificateFault::of(&error),
+            message: error.to_string().into(),
+        });
+        self.bad.note(&server_name.to_str(), end_entity, error);
         Ok(ServerCertVerified::assertion())
     }
 
@@ -124,6 +175,66 @@ impl ServerCertVerifier for Recorder {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.judge.supported_verify_schemes()
+    }
+}
+
+/// Leaves all judgements to another verifier, and tells the attempt that connects which version of TLS was agreed on and
+/// which certificate was refused: the HTTP library tells neither.
+#[derive(Debug)]
+struct Witness(Arc<dyn ServerCertVerifier>);
+
+impl Witness {
+    fn tell<T>(
+        certificate: &CertificateDer<'_>,
+        judged: Result<T, rustls::Error>,
+    ) -> Result<T, rustls::Error> {
+        if let Err(error) = &judged {
+            let refused = RefusedCertificate {
+                fault: CertificateFault::of(error),
+                certificate: Bytes::copy_from_slice(certificate),
+            };
+            // Outside of an attempt nobody asks.
+            let _ = ATTEMPT.try_with(|attempt| attempt.refused_certificate(refused));
+        }
+        judged
+    }
+}
+
+impl ServerCertVerifier for Witness {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let judged = self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        Self::tell(end_entity, judged)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.2"));
+        Self::tell(cert, self.0.verify_tls12_signature(message, cert, dss))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.3"));
+        Self::tell(cert, self.0.verify_tls13_signature(message, cert, dss))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }
 
@@ -174,6 +285,48 @@ impl ServerCertVerifier for Unverified {
     }
 }
 
+/// Authorities that are trusted besides those of the system.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Authorities(Vec<CertificateDer<'static>>);
+
+impl Authorities {
+    /// Reads the file that the setting `tls_ca_file` names.
+    ///
+    /// # Errors
+    /// The file cannot be read, has no certificate, or one that is none of an authority; the error names it.
+    pub(crate) fn of(settings: &Settings) -> Result<Self> {
+        let Some(file) = &settings.tls_ca_file else { return Ok(Self::default()) };
+        let wrong = |why: String| {
+            Error::usage(format!("setting tls_ca_file: {file}: {why}; name a file of certificates in PEM"))
+        };
+        let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        let mut roots = RootCertStore::empty();
+        let mut authorities = Vec::new();
+        for (number, certificate) in CertificateDer::pem_slice_iter(&pem).enumerate() {
+            let failed = |error: &dyn fmt::Display| {
+                wrong(format!("certificate {} cannot be read: {error}", number + 1))
+            };
+            let certificate = certificate.map_err(|error| failed(&error))?;
+            roots.add(certificate.clone()).map_err(|error| failed(&error))?;
+            authorities.push(certificate);
+        }
+        if authorities.is_empty() {
+            return Err(wrong("there is no certificate in it".to_owned()));
+        }
+        Ok(Self(authorities))
+    }
+
+    /// The verifier of the system, which trusts these authorities, too.
+    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Verifier> {
+        let provider = Arc::clone(provider);
+        let verifier = match self.0.is_empty() {
+            true => Verifier::new(provider),
+            false => Verifier::new_with_extra_roots(self.0.iter().cloned(), provider),
+        };
+        verifier.map_err(Error::from)
+    }
+}
+
 /// Which certificates a client accepts.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
@@ -196,14 +349,17 @@ impl Trust {
     /// The system's certificates cannot be read.
     pub(crate) fn config(
         self,
+        authorities: &Authorities,
         versions: &[&'static SupportedProtocolVersion],
         http2: bool,
     ) -> Result<ClientConfig> {
         let provider: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
-        let system = || Verifier::new(Arc::clone(&provider)).map_err(Error::from);
+        let system = || authorities.verifier(&provider);
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
-        let judged = |judge| builder.clone().dangerous().with_custom_certificate_verifier(judge);
+        let judged = |judge: Arc<dyn ServerCertVerifier>| {
+            builder.clone().dangerous().with_custom_certificate_verifier(Arc::new(Witness(judge)))
+        };
         let builder = match self {
             Self::System => judged(Arc::new(system()?)),
             Self::Recorded(bad) => judged(Arc::new(Recorder { judge: system()?, bad })),
@@ -226,13 +382,16 @@ mod tests {
     #[test]
     fn errors_are_found_by_name_and_certificate_and_bounded() {
         let bad = BadCertificates::default();
-        bad.note("::1", b"one", Some("expired".to_owned()));
+        let error = |message: &str| {
+            Some(CertificateError { fault: CertificateFault::Expired, message: message.into() })
+        };
+        bad.note("::1", b"one", error("expired"));
         assert_eq!(bad.error("[::1]", b"one").unwrap().to_string(), "expired");
         assert!(bad.error("[::1]", b"two").is_none() && bad.error("a.test", b"one").is_none());
         bad.note("::1", b"one", None);
         assert!(bad.error("[::1]", b"one").is_none(), "it is valid by now");
         for n in 0..3 * GENERATION {
-            bad.note(&format!("h{n}"), b"x", Some(String::new()));
+            bad.note(&format!("h{n}"), b"x", error(""));
         }
         let known = bad.0.lock().unwrap();
         assert!(known.young.len() + known.old.len() <= 2 * GENERATION);

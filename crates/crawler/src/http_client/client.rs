@@ -18,7 +18,7 @@ use rustls::version::{TLS12, TLS13};
 use tower::util::MapFutureLayer;
 
 use super::attempt::watched;
-use super::certificates::{BadCertificates, Trust};
+use super::certificates::{Authorities, BadCertificates, Trust};
 use super::deadline::Deadlines;
 use super::failure::describe;
 use super::network::{Names, Network};
@@ -55,6 +55,7 @@ pub(crate) struct ClientConfig {
     min_tls: tls::Version,
     max_tls: tls::Version,
     verify: VerifyCertificates,
+    authorities: Authorities,
     pub(crate) bad_certificates: Arc<BadCertificates>,
     http2: bool,
     header_lines: usize,
@@ -66,7 +67,7 @@ pub(crate) struct ClientConfig {
 
 impl ClientConfig {
     /// Reads the settings `bind_address`, `tls_min_version`, `tls_max_version`, `download_verify_certificates`,
-    /// `http2`, `max_header_lines`, `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
+    /// `tls_ca_file`, `http2`, `max_header_lines`, `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
     pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
         let local_address = match settings.bind_address.as_deref() {
             None => None,
@@ -87,6 +88,7 @@ impl ClientConfig {
             min_tls,
             max_tls,
             verify: settings.download_verify_certificates,
+            authorities: Authorities::of(settings)?,
             bad_certificates: Arc::default(),
             http2: settings.http2,
             header_lines: settings.max_header_lines,
@@ -112,7 +114,7 @@ impl ClientConfig {
             .filter(|(version, _)| (self.min_tls..=self.max_tls).contains(version))
             .map(|(_, supported)| supported)
             .collect();
-        let config = trust.config(&versions, self.http2).map_err(|error| {
+        let config = trust.config(&self.authorities, &versions, self.http2).map_err(|error| {
             let message = format!("certificates cannot be verified: {error}");
             FetchError::new(FetchErrorKind::Tls, message).with_source(error.into_boxed())
         })?;

@@ -38,6 +38,10 @@ pub struct NetworkArgs {
     #[arg(long, value_name = "HOST:PORT:ADDR")]
     pub resolve: Vec<String>,
 
+    /// File of certificates in PEM: authorities that are trusted besides those of the system (setting tls_ca_file).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca_file: Option<String>,
+
     /// Credentials that are sent to one origin only (repeatable; setting http_auth).
     #[arg(long, value_name = "ORIGIN=USER:PASSWORD")]
     pub auth: Vec<String>,
@@ -117,6 +121,7 @@ impl NetworkArgs {
         let mut flags = Flags::new();
         list(&mut flags, "allow_addresses", &self.allow_address);
         list(&mut flags, "resolve", &self.resolve);
+        set(&mut flags, "tls_ca_file", self.ca_file.as_deref());
         list(&mut flags, "http_auth", &self.auth);
         list(&mut flags, "secret_headers", &self.secret_header);
         if self.ignore_robots {

@@ -2,7 +2,7 @@
 //!
 //! [`audited`] gives the answers of the site by URL, and the issues that an audit has to find: these, and no others. The cases are in
 //! `audit/pages.rs` (faults of single pages), `audit/declarations.rs` (what pages and answers say of themselves), `audit/links.rs` (faults that
-//! show only in the whole site) and `audit/further.rs` (marks of links, images, frames and fields, and headers).
+//! show only in the whole site) and `audit/transport.rs` (certificates and https), `audit/further.rs` (marks of links, images, frames and fields, and headers).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,6 +10,8 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use huntsman_crawler::CertificateFault;
+use url::Position;
 
 use super::random::Random;
 use crate::Reply;
@@ -19,6 +21,7 @@ mod declarations;
 mod further;
 mod links;
 mod pages;
+mod transport;
 
 /// Where the site is.
 pub const AUDITED: &str = "https://audit.example";
@@ -36,7 +39,22 @@ pub struct Audited {
     answers: BTreeMap<String, Reply>,
     /// Answers from the second request on.
     later: BTreeMap<String, Reply>,
+    /// Certificates by host with its port, and why they are refused.
+    certificates: BTreeMap<String, Certificate>,
 }
+
+/// A certificate in DER, and why it is refused.
+type Certificate = (Vec<u8>, Option<CertificateFault>);
+
+/// Other hosts at which an audit of the site begins, too.
+pub const ALSO_AUDITED: [&str; 6] = [
+    "https://redirecting.example/",
+    "https://silent.example/",
+    "https://expired.example/",
+    "https://misnamed.example/",
+    "https://unknown.example/",
+    "https://weak.example/",
+];
 
 /// The site.
 pub fn audited() -> Audited {
@@ -45,6 +63,7 @@ pub fn audited() -> Audited {
     declarations::add(&mut site);
     links::add(&mut site);
     further::add(&mut site);
+    transport::add(&mut site);
     site.finish()
 }
 
@@ -52,14 +71,25 @@ impl Audited {
     /// Serves the site without a network. URLs that it does not have answer 404.
     pub fn downloader(&self) -> ScriptedDownloader {
         let (answers, later) = (self.answers.clone(), self.later.clone());
+        let certificates = self.certificates.clone();
         ScriptedDownloader::new().otherwise(move |request, nth| {
+            let certificate = certificates.get(&request.url[Position::BeforeHost..Position::AfterPort]);
+            let certificate = certificate.filter(|_| request.url.scheme() == "https");
+            if let Some((der, Some(fault))) = certificate {
+                return Reply::refused(der.clone(), *fault);
+            }
             let url = request.url.as_str().split('#').next().unwrap_or_default();
             let later = if nth > 0 { later.get(url) } else { None };
             let known = later.or_else(|| answers.get(url)).cloned();
             let is_elsewhere = ["https://other.example/page?", "https://other.example/script.js"]
                 .iter()
                 .any(|start| url.starts_with(start));
-            known.unwrap_or_else(|| if is_elsewhere { Reply::text("elsewhere") } else { Reply::status(404) })
+            let reply = known
+                .unwrap_or_else(|| if is_elsewhere { Reply::text("elsewhere") } else { Reply::status(404) });
+            match certificate {
+                Some((der, None)) => reply.certificate(der.clone()),
+                _ => reply,
+            }
         })
     }
 }
@@ -276,6 +306,7 @@ fn gzip(text: &str) -> Vec<u8> {
 pub(super) struct Builder {
     answers: BTreeMap<String, Reply>,
     later: BTreeMap<String, Reply>,
+    certificates: BTreeMap<String, Certificate>,
     /// URLs that a list of pages links to.
     linked: Vec<String>,
     listed: Vec<String>,
@@ -309,6 +340,11 @@ impl Builder {
     /// Sets the answer from the second request on.
     pub(super) fn once_more(&mut self, path: &str, reply: Reply) {
         self.later.insert(url_of(path), reply);
+    }
+
+    /// Sets the certificate of a host with its port, and why it is refused.
+    pub(super) fn certificate(&mut self, host: &str, der: Vec<u8>, fault: Option<CertificateFault>) {
+        self.certificates.insert(host.to_owned(), (der, fault));
     }
 
     /// Adds a link to a list of pages.
@@ -383,6 +419,7 @@ impl Builder {
             "/sitemap.xml",
             Reply::status(200).header("content-type", "application/xml").body(sitemap),
         );
-        Audited { expected: self.expected, cases: self.cases, answers: self.answers, later: self.later }
+        let Self { expected, cases, answers, later, certificates, .. } = self;
+        Audited { expected, cases, answers, later, certificates }
     }
 }

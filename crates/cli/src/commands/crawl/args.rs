@@ -457,7 +457,7 @@ mod tests {
         let args = crawl(
             "https://a.example/ --scope domain --allow-host b.example:81 --include *a* --exclude *b* --max-pages 5 \
              --max-depth 2 --max-time 1.5 --delay 0 --per-host 2 --concurrency 3 --allow-address 127.0.0.1:* \
-             --resolve a:80:127.0.0.1 --auth https://a=u:p --ignore-robots --no-cookies --timeout 3 \
+             --resolve a:80:127.0.0.1 --auth https://a=u:p --ignore-robots --no-cookies --timeout 3 --ca-file ca.pem \
              --requests-per-second 0.5 --seed 7 --record a.jsonl.zst",
         );
         let mut layers = Layers::default();
@@ -474,6 +474,7 @@ mod tests {
             (5, 2, Some(7))
         );
         assert_eq!(settings.allow_addresses, ["127.0.0.1:*"]);
+        assert_eq!(settings.tls_ca_file.as_deref(), Some("ca.pem"));
         assert!(!settings.of::<RobotsSettings>().unwrap().robotstxt_obey);
         assert!(!settings.of::<NofollowSettings>().unwrap().obey_nofollow);
         assert!(!settings.of::<CookiesSettings>().unwrap().cookies_enabled);

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Version;
-use huntsman_crawler::{CertificateError, FetchErrorKind as K, Request, Settings, VerifyCertificates};
+use huntsman_crawler::{
+    CertificateError, CertificateFault, FetchErrorKind as K, Request, Settings, VerifyCertificates,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -187,6 +189,8 @@ async fn an_untrusted_certificate_is_a_tls_error() {
     let error = get(&downloader(|_| {}), &site.url("/")).await.unwrap_err();
     assert_eq!(error.kind(), K::Tls, "{error}");
     assert!(!error.was_sent() && error.to_string().contains("localhost"), "{error}");
+    let refused = error.certificate().expect("the certificate that was refused");
+    assert_eq!((refused.fault, &refused.certificate), (CertificateFault::UnknownIssuer, &site.certificate));
     assert!(site.seen().is_empty());
 }
 
@@ -222,6 +226,7 @@ async fn a_bad_certificate_is_recorded_with_the_page_where_that_is_asked_for() {
             let response = fetch(&downloader, request).await.expect("a page");
             assert!(response.body.starts_with(b"/x") && response.has_flag("bad_certificate"), "{response:?}");
             let error = response.extensions.get::<CertificateError>().expect("what is wrong with it");
+            assert_eq!(error.fault, CertificateFault::UnknownIssuer);
             assert!(error.to_string().contains("certificate"), "{error}");
             assert_eq!(response.certificate.as_ref(), Some(&site.certificate));
         }
@@ -335,12 +340,64 @@ async fn the_lowest_and_the_highest_tls_version_are_honoured() {
         [("1.2", "1.3", true, true), ("1.2", "1.2", true, false), ("1.3", "1.3", false, true)]
     {
         let downloader = only(min, max);
-        for (site, answers) in [(&old, old_answers), (&new, new_answers)] {
+        for (site, answers, version) in [(&old, old_answers, "TLS 1.2"), (&new, new_answers, "TLS 1.3")] {
             let got = get(&downloader, &site.url("/")).await;
             match got {
-                Ok(_) => assert!(answers, "{min} to {max}"),
+                Ok(response) => {
+                    assert!(answers, "{min} to {max}");
+                    assert_eq!(response.tls_version, Some(version));
+                }
                 Err(error) => assert!(!answers && error.kind() == K::Tls, "{min} to {max}: {error}"),
             }
         }
+    }
+}
+
+/// A file of PEM with a certificate.
+fn pem_file(certificate: &[u8]) -> tempfile::NamedTempFile {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+    std::fs::write(file.path(), pem).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn a_server_whose_authority_is_in_the_file_is_verified_and_gets_credentials() {
+    let site = site(&["http/1.1"]).await;
+    let file = pem_file(&site.certificate);
+    let trusted = downloader(|s| s.tls_ca_file = Some(file.path().display().to_string()));
+    let request = Request::parse(&site.url("/x")).unwrap().header("Authorization", "s3cret").unwrap();
+    assert_eq!(fetch(&trusted, request).await.expect("a page").body, "/x");
+    assert!(site.seen()[0].contains("s3cret"));
+    let other = super::secure::site(&["http/1.1"]).await;
+    let error = get(&trusted, &other.url("/")).await.unwrap_err();
+    assert_eq!(error.kind(), K::Tls, "another authority is still unknown: {error}");
+    let by_address = format!("https://{}/", site.address);
+    let error = get(&trusted, &by_address).await.unwrap_err();
+    let fault = error.certificate().map(|refused| refused.fault);
+    assert_eq!(fault, Some(CertificateFault::WrongName), "{error}");
+}
+
+#[test]
+fn a_file_of_authorities_that_has_none_is_told_with_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    for (name, text, why) in [
+        ("missing.pem", None, "No such file"),
+        ("empty.pem", Some(""), "there is no certificate in it"),
+        ("der.crt", Some("\u{30}\u{1}"), "there is no certificate in it"),
+        ("broken.pem", Some(broken), "certificate 1 cannot be read"),
+    ] {
+        let path = folder.path().join(name);
+        if let Some(text) = text {
+            std::fs::write(&path, text).unwrap();
+        }
+        let mut settings = Settings::default();
+        settings.tls_ca_file = Some(path.display().to_string());
+        let error = huntsman_crawler::HttpDownloader::new(&settings).unwrap_err();
+        let said = error.to_string();
+        assert!(error.is_usage() && said.contains(name) && said.contains(why), "{said}");
     }
 }
