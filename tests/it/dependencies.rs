@@ -33,6 +33,7 @@ fn crates_depend_only_downwards() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("huntsman-files", &[][..]),
         ("huntsman-bucket", &[]),
+        ("huntsman-disk", &["huntsman-files"]),
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
@@ -126,6 +127,7 @@ fn crates_depend_only_downwards() {
             "huntsman-audit",
             &[
                 "huntsman-crawler",
+                "huntsman-disk",
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-middleware",
