@@ -34,6 +34,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-files", &[][..]),
         ("huntsman-bucket", &[]),
         ("huntsman-disk", &["huntsman-files"]),
+        ("huntsman-bulk", &["huntsman-detect", "huntsman-disk", "huntsman-files"]),
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
@@ -141,6 +142,7 @@ fn crates_depend_only_downwards() {
             &[
                 "huntsman-jobs",
                 "huntsman-audit",
+                "huntsman-bulk",
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",

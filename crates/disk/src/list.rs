@@ -118,6 +118,7 @@ pub struct Cursor<'a, T> {
 
 impl<T: Numbered> Cursor<'_, T> {
     /// The next entry; `None` at the end.
+    #[expect(clippy::should_implement_trait, reason = "it lends the entry, which an iterator cannot")]
     pub fn next(&mut self) -> Result<Option<&T>> {
         let is_at_end = self.frame.as_ref().is_none_or(|frame| self.at == frame.bytes.len());
         if is_at_end {

@@ -138,6 +138,11 @@ impl Spool {
         self.written + self.tail.len() as u64
     }
 
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// What it is called in errors.
     pub fn name(&self) -> String {
         match &self.file {
