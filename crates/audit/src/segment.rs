@@ -284,7 +284,7 @@ fn written(collector: &mut Collector, spool: &mut Spool) -> Result<()> {
     if collector.out.is_empty() {
         return Ok(());
     }
-    if spool.len() == 0 {
+    if spool.is_empty() {
         spool.write(&header(KIND, VERSION))?;
     }
     spool.write(&collector.out)?;

@@ -125,8 +125,9 @@ struct OpenPart {
     to: Sink,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one file is open at a time")]
 enum Sink {
-    Parquet(SerializedFileWriter<Hashed>),
+    Parquet(Box<SerializedFileWriter<Hashed>>),
     Text(Hashed),
 }
 
@@ -251,7 +252,7 @@ impl TableWriter {
                     .build();
                 let schema = self.schema().map_err(parquet_error)?;
                 let file = SerializedFileWriter::new(to, schema, Arc::new(properties));
-                return Ok(Sink::Parquet(file.map_err(parquet_error)?));
+                return Ok(Sink::Parquet(Box::new(file.map_err(parquet_error)?)));
             }
         };
         let names: Vec<&str> = self.shape.columns.iter().map(|(name, _)| *name).collect();
