@@ -11,6 +11,8 @@ missing=
 # Both are for tests only: nothing is installed into the system, and no service starts.
 tools="${CARGO_TARGET_DIR:-target}/test-tools"
 moto=5.2.5
+# The number changes with the versions of the query engines below.
+engines=1
 PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin"
 
 as_root() {
@@ -70,6 +72,17 @@ if ! has moto_server; then
         rm -rf "$tools/moto-$moto"
         python3 -m venv "$tools/moto-$moto"
         "$tools/moto-$moto/bin/pip" install -q --disable-pip-version-check "moto[s3]==$moto" "flask==3.1.3" "flask-cors==6.0.5"
+    }
+fi
+
+if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb, datafusion, pyarrow' 2>/dev/null; then
+    missing="$missing duckdb datafusion"
+    $is_check || {
+        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
+        mkdir -p "$tools"
+        rm -rf "$tools/engines-$engines"
+        python3 -m venv "$tools/engines-$engines"
+        "$tools/engines-$engines/bin/pip" install -q --disable-pip-version-check "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1"
     }
 fi
 

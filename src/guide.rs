@@ -67,6 +67,10 @@ struct AvoidDup;
 #[doc = include_str!("../docs/guide/near-duplicates.md")]
 struct NearDuplicates;
 
+#[cfg(feature = "bulk")]
+#[doc = include_str!("../docs/guide/bulk.md")]
+struct Bulk;
+
 #[doc = include_str!("../docs/guide/copied-texts.md")]
 struct CopiedTexts;
 

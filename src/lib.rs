@@ -45,6 +45,8 @@ pub mod spider;
 
 pub use huntsman_audit as audit;
 pub use huntsman_audit::audit;
+#[cfg(feature = "bulk")]
+pub use huntsman_bulk as bulk;
 pub use huntsman_crawler::*;
 pub use huntsman_dedup as dedup;
 pub use huntsman_detect as detect;

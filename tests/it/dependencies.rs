@@ -33,6 +33,8 @@ fn crates_depend_only_downwards() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("huntsman-files", &[][..]),
         ("huntsman-bucket", &[]),
+        ("huntsman-disk", &["huntsman-files"]),
+        ("huntsman-bulk", &["huntsman-detect", "huntsman-disk", "huntsman-files"]),
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
@@ -127,6 +129,7 @@ fn crates_depend_only_downwards() {
             &[
                 "huntsman-crawler",
                 "huntsman-detect",
+                "huntsman-disk",
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-middleware",
@@ -140,6 +143,7 @@ fn crates_depend_only_downwards() {
             &[
                 "huntsman-jobs",
                 "huntsman-audit",
+                "huntsman-bulk",
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",

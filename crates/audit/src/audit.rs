@@ -16,7 +16,6 @@ use crate::causes::{Cause, Causes};
 use crate::choices::{Choices, Wanted};
 use crate::code::{Code, PageClass};
 use crate::compare::Comparison;
-use crate::disk::{Scratch, Spool};
 use crate::earlier::{Earlier, KnownIssues};
 use crate::facts;
 use crate::found::Found;
@@ -30,6 +29,7 @@ use crate::score::{Score, Scorer};
 use crate::segment::{Kept, Refusal};
 use crate::site::{Refused, Site};
 use crate::spider::{AuditSpider, Judge, Reach, of_sitemap};
+use huntsman_disk::{Scratch, Spool};
 
 /// The settings in which an audit differs from a crawl, besides those of the profile `audit`.
 pub fn settings() -> Vec<(&'static str, Value)> {

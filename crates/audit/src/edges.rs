@@ -5,9 +5,9 @@
 
 use huntsman_crawler::Error;
 
-use crate::disk::{Fields, put_bytes, put_number};
 use crate::finding::Place;
 use crate::record::{Edge, EdgeKind};
+use huntsman_disk::{Fields, put_bytes, put_number};
 
 const REGIONS: [&str; 5] = ["nav", "header", "footer", "main", "aside"];
 

@@ -7,11 +7,11 @@ use huntsman_crawler::{Error, Result};
 use huntsman_output::{AUDITED, DROPS, JUDGING};
 use serde::Deserialize;
 
-use crate::disk::{Scratch, Spool};
 use crate::earlier::{Earlier, each_line};
 use crate::record::Record;
 use crate::segment::{Entry, Kept, Refusal, each_entry};
 use crate::site::Refused;
+use huntsman_disk::{Scratch, Spool};
 
 /// What a crawl found: its answers, and the URLs that it did not request.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Found {
     /// The file cannot be written.
     pub fn write(&self, directory: &Path) -> Result<()> {
         let path = directory.join(AUDITED);
-        crate::tables::written(&path, |file| self.segment.copy(file))
+        crate::tables::written(&path, |file| Ok(self.segment.copy(file)?))
     }
 
     /// Reads the URLs that were not requested, as far as they are in a file of their own.

@@ -3,8 +3,8 @@
 use huntsman_crawler::{Error, Result};
 
 use crate::code::Severity;
-use crate::disk::{FRAME, Framed, Frames, Scratch, Spool};
 use crate::issue::Issue;
+use huntsman_disk::{FRAME, Framed, Frames, Scratch, Spool};
 
 /// Issues in the order of severity, code, URL, target and group. Each time that the list is read, it is read from disk.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl IssuesWriter {
         self.out.clear();
         self.framed.put(&self.frame, &mut self.out)?;
         self.frame.clear();
-        self.issues.spool.write(&self.out)
+        Ok(self.issues.spool.write(&self.out)?)
     }
 
     pub(crate) fn finish(mut self) -> Result<Issues> {

@@ -26,7 +26,6 @@ mod causes;
 mod choices;
 mod code;
 mod compare;
-mod disk;
 mod earlier;
 mod edges;
 mod exports;

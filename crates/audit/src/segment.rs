@@ -12,12 +12,12 @@ use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result};
 use huntsman_middleware::sinks::FilePosition;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{FRAME, Fields, Framed, Frames, HEADER, Spool, header, put_bytes};
 use crate::edges::put_edges;
 use crate::finding::Finding;
 use crate::measure::Measure;
 use crate::record::{Answered, Record};
 use crate::site::Refused;
+use huntsman_disk::{FRAME, Fields, Framed, Frames, HEADER, Spool, header, put_bytes};
 
 /// The kind of file, in its header.
 const KIND: u16 = 1;
@@ -284,7 +284,7 @@ fn written(collector: &mut Collector, spool: &mut Spool) -> Result<()> {
     if collector.out.is_empty() {
         return Ok(());
     }
-    if spool.len() == 0 {
+    if spool.is_empty() {
         spool.write(&header(KIND, VERSION))?;
     }
     spool.write(&collector.out)?;

@@ -25,12 +25,12 @@ use self::answers::Known;
 use self::columns::{Columns, Flag};
 use self::references::{Fragment, Pointer};
 use crate::code::PageClass;
-use crate::disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter, Spool, put_number};
 use crate::edges::EdgeReader;
 use crate::finding::Finding;
 use crate::record::{Edge, EdgeKind, Kind, Record};
 use crate::segment::{Judged, Locator, answer_at, no_entry};
 use crate::tls::TlsRecord;
+use huntsman_disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter, Spool, put_number};
 
 pub use self::address::{Address, Answer, End, Mention, Resolution};
 pub(crate) use self::build::build;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use huntsman_crawler::{Error, Result};
 
 use crate::code::Severity;
-use crate::disk::{Entry, Fields, Scratch, Sorted, Sorter, put_bytes, put_number};
 use crate::finding::Finding;
+use huntsman_disk::{Entry, Fields, Scratch, Sorted, Sorter, put_bytes, put_number};
 
 /// How bad each code is that is judged. Findings of others are dropped.
 pub(crate) type Severities = BTreeMap<String, Severity>;
@@ -81,7 +81,7 @@ impl FindingSorter {
         let Some(severity) = self.severities.get(&finding.code) else { return };
         let told = serde_json::to_vec(finding).map_err(Error::from);
         let told = told.map(|json| Told { key: key(*severity, finding), finding: json });
-        if let Err(error) = told.and_then(|told| self.sorter.push(told)) {
+        if let Err(error) = told.and_then(|told| Ok(self.sorter.push(told)?)) {
             self.failure.get_or_insert(error);
         }
     }

@@ -9,8 +9,8 @@ mod stdout;
 mod summary;
 
 pub(crate) use args::{
-    AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
-    StatsArgs, distance, features,
+    AddArgs, BuildArgs, ClusterArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, JoinArgs,
+    QueryArgs, RunArgs, SqlArgs, StatsArgs, distance, features,
 };
 pub use failure::OrFailure;
 pub(crate) use failure::{failure, sources, told};

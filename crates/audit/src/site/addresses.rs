@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use huntsman_crawler::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::disk::{Cache, Entry, Fields, Scratch, Sorter, Spool, put_bytes, put_number};
 use crate::edges::common;
+use huntsman_disk::{Cache, Entry, Fields, Scratch, Sorter, Spool, put_bytes, put_number};
 
 /// URLs of a block, which is read at once.
 const BLOCK: usize = 64;

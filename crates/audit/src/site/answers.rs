@@ -2,10 +2,10 @@
 
 use huntsman_crawler::{Error, Result};
 
-use crate::disk::{Entry, Fields, Numbered, put_bytes, put_number};
 use crate::record::Record;
 use crate::segment::{Judged, Locator, Refusal};
 use crate::site::Refused;
+use huntsman_disk::{Entry, Fields, Numbered, put_bytes, put_number};
 
 /// What is known of a URL: an answer, or why it was not requested.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

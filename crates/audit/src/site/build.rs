@@ -16,12 +16,12 @@ use super::columns::{Columns, Flag};
 use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
 use super::{Fault, Parts, Site, authority, fault, fold};
-use crate::disk::{Entry, Fields, List, Scratch, Sorter, Spool, put_number};
 use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
 use crate::record::{EdgeKind, HtmlRecord, Kind, Record};
 use crate::segment::{AnswerParts, Entry as Line, Locator, Refusal, each_entry};
 use crate::tls::TlsRecord;
+use huntsman_disk::{Entry, Fields, List, Scratch, Sorter, Spool, put_number};
 
 /// An answer that may be the one that counts for its URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -325,7 +325,7 @@ impl Build<'_> {
             return Ok(());
         }
         self.columns.set(number, Flag::REFUSED);
-        known.push(Known::refusal(number, refusal)?)
+        Ok(known.push(Known::refusal(number, refusal)?)?)
     }
 
     fn answer(
@@ -346,7 +346,7 @@ impl Build<'_> {
         let before = reading.number_of_references;
         let links = self.refer(number, &record, parts, reading)?;
         let links = (links, reading.number_of_references > before);
-        known.push(Known::answer(number, locator, links, [parts.record, parts.judged]))
+        Ok(known.push(Known::answer(number, locator, links, [parts.record, parts.judged]))?)
     }
 
     /// Notes the facts of an answer.

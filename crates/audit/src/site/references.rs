@@ -1,7 +1,7 @@
 //! The references of all pages as numbers, by the URL to which they lead: about five bytes a reference.
 
-use crate::disk::{Entry, Fields, Numbered, put_bytes, put_number};
 use crate::record::EdgeKind;
+use huntsman_disk::{Entry, Fields, Numbered, put_bytes, put_number};
 
 /// A reference without its place, which is in the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,7 +137,7 @@ pub(crate) fn is_looked_up(edge: EdgeKind, is_within: bool, fragment: &str) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{List, Scratch};
+    use huntsman_disk::{List, Scratch};
 
     #[test]
     fn references_come_back_as_numbers() {

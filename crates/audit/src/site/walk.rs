@@ -9,8 +9,8 @@ use huntsman_crawler::{Error, Result};
 use super::Addresses;
 use super::columns::{Columns, Flag};
 use super::references::Pointer;
-use crate::disk::{FRAME, Fields, Framed, Frames, List, ListWriter, Scratch, Spool, put_number};
 use crate::record::{EdgeKind, Kind};
+use huntsman_disk::{FRAME, Fields, Framed, Frames, List, ListWriter, Scratch, Spool, put_number};
 
 /// Bytes of the links of a page that are read at first.
 const READ_AT_ONCE: usize = 512;
@@ -46,7 +46,7 @@ impl LinksWriter {
         let mut length = Vec::new();
         put_number(self.out.len() as u64, &mut length);
         self.spool.write(&length)?;
-        self.spool.write(&self.out)
+        Ok(self.spool.write(&self.out)?)
     }
 
     pub(super) fn finish(self) -> Links {
@@ -142,7 +142,7 @@ struct GraphWriter {
 impl Graph {
     /// The graph of these references, which are sorted. They come back as a list.
     pub(super) fn of(
-        references: impl Iterator<Item = Result<Pointer>>,
+        references: impl Iterator<Item = huntsman_disk::Result<Pointer>>,
         columns: &Columns,
         scratch: &Scratch,
     ) -> Result<(Self, List<Pointer>)> {
@@ -283,7 +283,7 @@ impl GraphWriter {
         self.out.clear();
         self.framed.put(&self.frame, &mut self.out)?;
         self.frame.clear();
-        self.graph.spool.write(&self.out)
+        Ok(self.graph.spool.write(&self.out)?)
     }
 
     fn finish(mut self) -> Result<Graph> {

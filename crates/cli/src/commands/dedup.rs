@@ -1,5 +1,7 @@
 //! `huntsman dedup`: finds near-duplicates among many documents.
 
+mod bulk;
+
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,9 @@ pub(crate) fn run(what: DedupCommand) -> Outcome {
         DedupCommand::Query(args) => query(&args),
         DedupCommand::Stats(args) => stats(&args),
         DedupCommand::Export(args) => export(&args),
+        DedupCommand::Join(args) => bulk::join(&args),
+        DedupCommand::Cluster(args) => bulk::cluster(&args),
+        DedupCommand::Sql(args) => bulk::sql(&args),
         DedupCommand::Verify(args) => verify(&args),
         DedupCommand::Repair(args) => repair(&args),
     }
@@ -326,6 +331,9 @@ fn export(args: &ExportArgs) -> Outcome {
     };
     let (place, warnings) = (place(&args.index)?, told(&Screen::plain()));
     let index = Arc::new(place.open_any(args.index.wanted(), &warnings).or_failure()?);
+    if let Some(folder) = &args.parquet {
+        return bulk::export(&index, folder, !args.no_bands, only);
+    }
     let mut spellings = Spellings::of(place.directory(), &warnings);
     spellings.set_index(&index, &warnings);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use huntsman::bulk::{Columns, Dialect, Form, Link};
 use huntsman::dedup::redis::Layout;
 use huntsman::detect::near::Identity;
 use huntsman::detect::simhash::Features;
@@ -41,9 +42,32 @@ pub(crate) enum DedupCommand {
         huntsman dedup stats --index redis://localhost --layout seed --json")]
     Stats(StatsArgs),
 
-    /// Prints every indexed document, in no order: {"id","lang","simhash"}.
-    #[command(before_help = "Example:\n  huntsman dedup export --index stories > hashes.jsonl")]
+    /// Prints every indexed document, in no order: {"id","lang","simhash"}; with --parquet, writes them to files for `join` and for SQL
+    /// engines.
+    #[command(before_help = "Examples:\n  \
+        huntsman dedup export --index stories > hashes.jsonl\n  \
+        huntsman dedup export --index stories --parquet exported")]
     Export(ExportArgs),
+
+    /// Finds all pairs of near-duplicates among the fingerprints of files, in bounded memory. Killed at any time, the same command goes
+    /// on.
+    #[command(before_help = "Examples:\n  \
+        huntsman dedup join exported --out near\n  \
+        huntsman dedup join december.parquet --against archive --k 3 --out near --memory 8GB\n  \
+        huntsman dedup join table.csv --columns id=story_id,hi=h1,lo=h2 --lang hi --out near --format csv")]
+    Join(JoinArgs),
+
+    /// Groups the documents of a finished join: all that pairs connect, or copies of what is kept.
+    #[command(before_help = "Examples:\n  \
+        huntsman dedup cluster near --link components\n  \
+        huntsman dedup cluster near --link greedy")]
+    Cluster(ClusterArgs),
+
+    /// Prints the join as queries for a SQL engine: copies, pairs, and values that many documents share.
+    #[command(
+        before_help = "Example:\n  huntsman dedup sql --dialect spark --k 3 --table archive.fingerprints > near.sql"
+    )]
+    Sql(SqlArgs),
 
     /// Checks an index in a directory without changing it: verifies the checksum of every write in its log, reports
     /// missing files, and counts documents. Exits with 0 if the index is whole, 1 if it is damaged, 2 if there is
@@ -144,9 +168,104 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
 
-    /// Prints only documents in this language.
+    /// Exports only documents in this language.
     #[arg(long, value_name = "LANG")]
     pub(crate) lang: Option<String>,
+
+    /// Folder for Parquet files of at most 1 GiB, in the order of language and fingerprint, in place of lines on stdout. An earlier export
+    /// there is replaced.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) parquet: Option<PathBuf>,
+
+    /// Leaves out the columns b0 to b3, which are the bands of the fingerprint.
+    #[arg(long, requires = "parquet")]
+    pub(crate) no_bands: bool,
+}
+
+/// Flags of `dedup join`.
+#[derive(Debug, Args)]
+pub(crate) struct JoinArgs {
+    /// Folders of `dedup export --parquet`, and files: .parquet; .jsonl, .csv and .tsv, also with .gz or .zst. Columns: id (or id_text),
+    /// lang, and hi with lo, the halves of the fingerprint as numbers of 64 bits, or simhash.
+    #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Folder for the results: `pairs` (lang, a, b, distance) and `same` (id, first, lang), whose documents have equal fingerprints.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+
+    /// Maximum number of differing bits, of 128, 0 to 7.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = distance)]
+    pub(crate) k: u32,
+
+    /// Finds only pairs between the inputs and this one, as for a new month against the archive; repeatable.
+    #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    pub(crate) against: Vec<PathBuf>,
+
+    /// Names of columns that differ, such as id=story_id,hi=h1,lo=h2; fp=NAME is one column of 16 bytes.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) columns: Option<Columns>,
+
+    /// Language of rows that name none.
+    #[arg(long, value_name = "LANG")]
+    pub(crate) lang: Option<String>,
+
+    /// Memory to use, at least 64MB; KB, MB and GB are powers of 1,024.
+    #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = bytes)]
+    pub(crate) memory: u64,
+
+    /// Folder for scratch files [default: temp in the folder of the results].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) temp: Option<PathBuf>,
+
+    /// Number of threads that compare [default: the number of processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Form of the results: parquet, jsonl, csv or tsv.
+    #[arg(long, value_name = "NAME", default_value = "parquet")]
+    pub(crate) format: Form,
+
+    /// Begins anew: removes what an earlier join left in the folders.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// File for the report as JSON.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Flags of `dedup cluster`.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// Folder of a finished `dedup join`; the groups are written to `cluster` in it (id, cluster, kept, distance, lang).
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+
+    /// How documents are grouped: components (all that pairs connect, for counting) or greedy (in the order of ids, a document is a copy
+    /// if an earlier kept one is near, for deleting).
+    #[arg(long, value_name = "NAME", default_value = "components")]
+    pub(crate) link: Link,
+}
+
+/// Flags of `dedup sql`.
+#[derive(Debug, Args)]
+pub(crate) struct SqlArgs {
+    /// Dialect: spark, trino, athena, bigquery, duckdb or datafusion.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Dialect,
+
+    /// Maximum number of differing bits, of 128, 0 to 7.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = distance)]
+    pub(crate) k: u32,
+
+    /// Table with the columns of an export, as the engine names it.
+    #[arg(long, value_name = "NAME", default_value = "docs")]
+    pub(crate) table: String,
+
+    /// Column of the ids; that of an export with text ids is id_text.
+    #[arg(long, value_name = "NAME", default_value = "id")]
+    pub(crate) id: String,
 }
 
 /// The index and its properties.
@@ -257,4 +376,22 @@ pub(crate) fn distance(text: &str) -> Result<u32, String> {
         Ok(_) => Err(format!("at most {}: beyond it an answer would not be exact", Identity::MAX_K)),
         Err(_) => Err(format!("use a whole number from 0 to {}", Identity::MAX_K)),
     }
+}
+
+/// Parses a size such as 64MB; the units are powers of 1,024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let upper = text.to_ascii_uppercase();
+    let (digits, unit) = upper.split_at(upper.find(|c: char| !c.is_ascii_digit()).unwrap_or(upper.len()));
+    let shift = match unit {
+        "" | "B" => 0,
+        "KB" | "K" => 10,
+        "MB" | "M" => 20,
+        "GB" | "G" => 30,
+        _ => return Err("use a size such as 64MB or 4GB".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "use a size such as 64MB or 4GB".to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|bytes| *bytes >= 64 << 20)
+        .ok_or_else(|| "at least 64MB are needed".to_owned())
 }

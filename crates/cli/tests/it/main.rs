@@ -12,6 +12,7 @@ mod crash;
 mod crawl;
 mod declared;
 mod dedup;
+mod dedup_bulk;
 mod dedup_metrics;
 mod dedup_s3;
 mod directory;

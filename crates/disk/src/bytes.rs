@@ -1,7 +1,7 @@
 //! Numbers and texts as bytes: numbers take seven bits a byte, and texts have their length before them.
 
 /// Appends a number: one byte below 128, two below 16,384, and so on.
-pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
+pub fn put_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -10,41 +10,45 @@ pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends bytes with their length.
-pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put_number(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
 /// Reads what was appended, in the same order. `None` says that the bytes are not what was written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields<'a>(&'a [u8]);
+pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// The fields of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Number of bytes that are left.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// All that is left.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    pub(crate) fn byte(&mut self) -> Option<u8> {
+    /// The next byte.
+    pub fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
     }
 
-    pub(crate) fn number(&mut self) -> Option<u64> {
+    /// The next number.
+    pub fn number(&mut self) -> Option<u64> {
         let (mut number, mut shift) = (0, 0);
         loop {
             let byte = self.byte()?;
@@ -56,22 +60,26 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn number_u32(&mut self) -> Option<u32> {
+    /// The next number, if it has at most 32 bits.
+    pub fn number_u32(&mut self) -> Option<u32> {
         self.number()?.try_into().ok()
     }
 
-    pub(crate) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    /// The next bytes, as many as asked for.
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+    /// The next bytes with their length.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         self.take(length)
     }
 
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
+    /// The next bytes with their length, if they are UTF-8.
+    pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use huntsman_crawler::{Error, Result};
+use crate::{Error, Result};
 use tempfile::TempDir;
 
 /// Bytes of a spool that are kept in memory.
@@ -17,7 +17,7 @@ const WRITTEN_AT_ONCE: usize = 256 * 1_024;
 /// A directory for files that nobody needs after the program has ended. It is made when the first file is, and removed with all that is in it
 /// when the last clone is dropped.
 #[derive(Clone, Debug)]
-pub(crate) struct Scratch(Arc<Inner>);
+pub struct Scratch(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -36,12 +36,12 @@ enum Place {
 
 impl Scratch {
     /// A directory with this path. What an earlier process left there is removed when the directory is made.
-    pub(crate) fn at(path: PathBuf) -> Self {
+    pub fn at(path: PathBuf) -> Self {
         Self::new(Place::Named(path))
     }
 
     /// A directory among the temporary files of the system, which only this user can read.
-    pub(crate) fn temporary() -> Self {
+    pub fn temporary() -> Self {
         Self::new(Place::Temporary(OnceLock::new()))
     }
 
@@ -67,14 +67,14 @@ impl Scratch {
             Place::Named(path) => {
                 let made =
                     huntsman_files::remove_any(path).and_then(|_| huntsman_files::create_dir_all(path));
-                made.map_err(|error| Error::from(error).context(format!("making {}", path.display())))?;
+                made.map_err(|error| Error::io(format!("making {}", path.display()), error))?;
                 Ok(path.clone())
             }
             Place::Temporary(made) => {
                 let directory = tempfile::Builder::new()
-                    .prefix("huntsman-audit-")
+                    .prefix("huntsman-")
                     .tempdir()
-                    .map_err(|error| Error::from(error).context("making a directory for temporary files"))?;
+                    .map_err(|error| Error::io("making a directory for temporary files", error))?;
                 Ok(made.get_or_init(|| directory).path().to_owned())
             }
         }
@@ -92,7 +92,7 @@ impl Drop for Inner {
 
 /// Bytes that are appended to and read again.
 #[derive(Debug)]
-pub(crate) struct Spool {
+pub struct Spool {
     scratch: Scratch,
     /// All bytes, or those that are not in the file yet.
     tail: Vec<u8>,
@@ -120,13 +120,13 @@ impl Drop for SpoolFile {
 
 impl Spool {
     /// An empty spool, whose file is in this directory if it needs one.
-    pub(crate) fn new(scratch: &Scratch) -> Self {
+    pub fn new(scratch: &Scratch) -> Self {
         Self { scratch: scratch.clone(), tail: Vec::new(), file: None, written: 0 }
     }
 
     /// The bytes of a file, which is left as it is.
-    pub(crate) fn open(path: &Path, scratch: &Scratch) -> Result<Self> {
-        let context = |error| Error::from(error).context(format!("reading {}", path.display()));
+    pub fn open(path: &Path, scratch: &Scratch) -> Result<Self> {
+        let context = |error| Error::io(format!("reading {}", path.display()), error);
         let file = File::open(path).map_err(context)?;
         let written = file.metadata().map_err(context)?.len();
         let file = SpoolFile { path: path.to_owned(), file: Mutex::new(file), is_scratch: false };
@@ -134,12 +134,17 @@ impl Spool {
     }
 
     /// Number of bytes.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.written + self.tail.len() as u64
     }
 
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// What it is called in errors.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match &self.file {
             Some(file) => file.path.display().to_string(),
             None => "a list in memory".to_owned(),
@@ -147,7 +152,7 @@ impl Spool {
     }
 
     /// Appends bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.tail.extend_from_slice(bytes);
         let limit = if self.file.is_some() { WRITTEN_AT_ONCE } else { IN_MEMORY };
         if self.tail.len() <= limit { Ok(()) } else { self.write_out() }
@@ -157,13 +162,13 @@ impl Spool {
         if self.file.is_none() {
             let path = self.scratch.file()?;
             let file = huntsman_files::open_empty(&path)
-                .map_err(|error| Error::from(error).context(format!("making {}", path.display())))?;
+                .map_err(|error| Error::io(format!("making {}", path.display()), error))?;
             self.file = Some(SpoolFile { path, file: Mutex::new(file), is_scratch: true });
         }
         let opened = self.file.as_ref().expect("it was made above");
         let mut file = opened.file.lock().unwrap_or_else(PoisonError::into_inner);
         let done = file.seek(SeekFrom::Start(self.written)).and_then(|_| file.write_all(&self.tail));
-        done.map_err(|error| Error::from(error).context(format!("writing {}", opened.path.display())))?;
+        done.map_err(|error| Error::io(format!("writing {}", opened.path.display()), error))?;
         drop(file);
         self.written += self.tail.len() as u64;
         self.tail.clear();
@@ -171,7 +176,7 @@ impl Spool {
     }
 
     /// Reads this many bytes from an offset; fewer at the end.
-    pub(crate) fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let end = self.len().min(offset.saturating_add(length as u64));
         if let (Some(opened), true) = (&self.file, offset < self.written) {
@@ -179,7 +184,7 @@ impl Spool {
             let mut file = opened.file.lock().unwrap_or_else(PoisonError::into_inner);
             let done =
                 file.seek(SeekFrom::Start(offset)).and_then(|_| (&mut *file).take(in_file).read_to_end(out));
-            done.map_err(|error| Error::from(error).context(format!("reading {}", opened.path.display())))?;
+            done.map_err(|error| Error::io(format!("reading {}", opened.path.display()), error))?;
         }
         let first = (offset + out.len() as u64).saturating_sub(self.written) as usize;
         let last = end.saturating_sub(self.written) as usize;
@@ -188,14 +193,14 @@ impl Spool {
     }
 
     /// Copies all bytes.
-    pub(crate) fn copy(&self, to: &mut dyn Write) -> Result<()> {
+    pub fn copy(&self, to: &mut dyn Write) -> Result<()> {
         let (mut offset, mut buffer) = (0, Vec::new());
         while offset < self.len() {
             self.read(offset, WRITTEN_AT_ONCE, &mut buffer)?;
             if buffer.is_empty() {
                 return Err(Error::msg(format!("{} was cut while it was read", self.name())));
             }
-            to.write_all(&buffer)?;
+            to.write_all(&buffer).map_err(|error| Error::io(format!("copying {}", self.name()), error))?;
             offset += buffer.len() as u64;
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const PLACES: usize = 64;
 
 /// Keeps what was made for a key until another key needs its place.
-pub(crate) struct Cache<T>(Mutex<Vec<Place<T>>>);
+pub struct Cache<T>(Mutex<Vec<Place<T>>>);
 
 /// A key with what was made for it.
 type Place<T> = Option<(u64, Arc<T>)>;
@@ -25,7 +25,7 @@ impl<T> Default for Cache<T> {
 
 impl<T> Cache<T> {
     /// The value of a key; `make` is called if the cache does not have it.
-    pub(crate) fn get<E>(&self, key: u64, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
+    pub fn get<E>(&self, key: u64, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % PLACES;
         if let Some((found, value)) = &self.0.lock().unwrap_or_else(PoisonError::into_inner)[place]
             && *found == key

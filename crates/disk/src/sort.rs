@@ -5,17 +5,17 @@
 
 use std::cmp::Ordering;
 
-use huntsman_crawler::{Error, Result};
+use crate::{Error, Result};
 
-use super::bytes::Fields;
-use super::frame::{FRAME, Framed, Frames};
-use super::spool::{Scratch, Spool};
+use crate::bytes::Fields;
+use crate::frame::{FRAME, Framed, Frames};
+use crate::spool::{Scratch, Spool};
 
 /// Runs that are merged at once. More of them become one before.
 const MAX_RUNS: usize = 64;
 
 /// What can be sorted. Entries that are equal keep the order in which they came.
-pub(crate) trait Entry: Ord + Sized {
+pub trait Entry: Ord + Sized {
     /// Bytes of memory that it takes besides itself.
     fn heap_size(&self) -> usize {
         0
@@ -30,7 +30,7 @@ pub(crate) trait Entry: Ord + Sized {
 
 /// Collects entries to be sorted.
 #[derive(Debug)]
-pub(crate) struct Sorter<T> {
+pub struct Sorter<T> {
     scratch: Scratch,
     limit: usize,
     entries: Vec<T>,
@@ -41,12 +41,12 @@ pub(crate) struct Sorter<T> {
 
 impl<T: Entry> Sorter<T> {
     /// A sorter that keeps so many bytes of entries in memory.
-    pub(crate) fn new(scratch: &Scratch, limit: usize) -> Self {
+    pub fn new(scratch: &Scratch, limit: usize) -> Self {
         Self { scratch: scratch.clone(), limit, entries: Vec::new(), heap: 0, runs: Vec::new() }
     }
 
     /// Adds an entry.
-    pub(crate) fn push(&mut self, entry: T) -> Result<()> {
+    pub fn push(&mut self, entry: T) -> Result<()> {
         self.heap += entry.heap_size();
         self.entries.push(entry);
         if self.entries.len() * size_of::<T>() + self.heap < self.limit { Ok(()) } else { self.end_run() }
@@ -69,7 +69,7 @@ impl<T: Entry> Sorter<T> {
     }
 
     /// All entries in order.
-    pub(crate) fn finish(mut self) -> Result<Sorted<T>> {
+    pub fn finish(mut self) -> Result<Sorted<T>> {
         if self.runs.is_empty() {
             self.entries.sort();
             return Ok(Sorted::InMemory(self.entries.into_iter()));
@@ -85,8 +85,10 @@ impl<T: Entry> Sorter<T> {
 
 /// Entries in order.
 #[derive(Debug)]
-pub(crate) enum Sorted<T> {
+pub enum Sorted<T> {
+    /// All of them were in memory.
     InMemory(std::vec::IntoIter<T>),
+    /// They are merged from files.
     Merged(Merge<T>),
 }
 
@@ -102,7 +104,8 @@ impl<T: Entry> Iterator for Sorted<T> {
 }
 
 /// Writes sorted entries.
-pub(super) struct RunWriter<T> {
+#[derive(Debug)]
+pub(crate) struct RunWriter<T> {
     spool: Spool,
     framed: Framed,
     frame: Vec<u8>,
@@ -111,7 +114,7 @@ pub(super) struct RunWriter<T> {
 }
 
 impl<T: Entry> RunWriter<T> {
-    pub(super) fn new(scratch: &Scratch) -> Result<Self> {
+    pub(crate) fn new(scratch: &Scratch) -> Result<Self> {
         Ok(Self {
             spool: Spool::new(scratch),
             framed: Framed::new()?,
@@ -122,11 +125,11 @@ impl<T: Entry> RunWriter<T> {
     }
 
     /// Where the frame begins to which the next entry would be the first; `None` if it would not be the first of a frame.
-    pub(super) fn new_frame(&self) -> Option<u64> {
+    pub(crate) fn new_frame(&self) -> Option<u64> {
         self.frame.is_empty().then(|| self.spool.len())
     }
 
-    pub(super) fn add(&mut self, entry: T) -> Result<()> {
+    pub(crate) fn add(&mut self, entry: T) -> Result<()> {
         entry.put(self.before.as_ref(), &mut self.frame);
         self.before = Some(entry);
         if self.frame.len() < FRAME { Ok(()) } else { self.end_frame() }
@@ -140,7 +143,7 @@ impl<T: Entry> RunWriter<T> {
         self.spool.write(&self.out)
     }
 
-    pub(super) fn finish(mut self) -> Result<Spool> {
+    pub(crate) fn finish(mut self) -> Result<Spool> {
         if !self.frame.is_empty() {
             self.end_frame()?;
         }
@@ -189,13 +192,13 @@ impl<T: Entry> Run<T> {
     }
 }
 
-pub(super) fn damaged(spool: &Spool) -> Error {
+pub(crate) fn damaged(spool: &Spool) -> Error {
     Error::msg(format!("{} has an entry that was not written there", spool.name()))
 }
 
 /// Runs that are merged.
 #[derive(Debug)]
-pub(crate) struct Merge<T> {
+pub struct Merge<T> {
     /// `None` for a run whose entries were all taken.
     runs: Vec<Option<Run<T>>>,
     /// Indexes of the others, as a heap with the least first entry at the top.
@@ -268,7 +271,7 @@ impl<T: Entry> Iterator for Merge<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::put_number;
+    use crate::put_number;
 
     /// A number, and a mark that does not count in the order.
     #[derive(Clone, Copy, Debug)]

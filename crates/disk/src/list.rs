@@ -3,23 +3,23 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman_crawler::Result;
+use crate::Result;
 
-use super::bytes::Fields;
-use super::cache::Cache;
-use super::frame::Frames;
-use super::sort::{Entry, RunWriter, damaged};
-use super::spool::{Scratch, Spool};
+use crate::bytes::Fields;
+use crate::cache::Cache;
+use crate::frame::Frames;
+use crate::sort::{Entry, RunWriter, damaged};
+use crate::spool::{Scratch, Spool};
 
 /// An entry that is found by a number, which several entries may have.
-pub(crate) trait Numbered: Entry {
+pub trait Numbered: Entry {
     /// The number; those of sorted entries ascend.
     fn number(&self) -> u32;
 }
 
 /// Sorted entries in a spool, with the first number of each frame in memory.
 #[derive(Debug)]
-pub(crate) struct List<T> {
+pub struct List<T> {
     spool: Spool,
     /// The number of the first entry of each frame, and where the frame begins.
     index: Vec<(u32, u64)>,
@@ -36,23 +36,26 @@ struct Frame {
 }
 
 /// Writes a list.
-pub(crate) struct ListWriter<T> {
+#[derive(Debug)]
+pub struct ListWriter<T> {
     run: RunWriter<T>,
     index: Vec<(u32, u64)>,
 }
 
 impl<T: Numbered> ListWriter<T> {
-    pub(crate) fn new(scratch: &Scratch) -> Result<Self> {
+    /// An empty list, whose file is in this directory if it needs one.
+    pub fn new(scratch: &Scratch) -> Result<Self> {
         Ok(Self { run: RunWriter::new(scratch)?, index: Vec::new() })
     }
 
     /// Adds an entry, which is not less than the one before it.
-    pub(crate) fn add(&mut self, entry: T) -> Result<()> {
+    pub fn add(&mut self, entry: T) -> Result<()> {
         self.index.extend(self.run.new_frame().map(|offset| (entry.number(), offset)));
         self.run.add(entry)
     }
 
-    pub(crate) fn finish(self) -> Result<List<T>> {
+    /// The list of all entries that were added.
+    pub fn finish(self) -> Result<List<T>> {
         Ok(List {
             spool: self.run.finish()?,
             index: self.index,
@@ -65,7 +68,7 @@ impl<T: Numbered> ListWriter<T> {
 
 impl<T: Numbered> List<T> {
     /// The list of these entries, which are sorted.
-    pub(crate) fn of(sorted: impl Iterator<Item = Result<T>>, scratch: &Scratch) -> Result<Self> {
+    pub fn of(sorted: impl Iterator<Item = Result<T>>, scratch: &Scratch) -> Result<Self> {
         let mut writer = ListWriter::new(scratch)?;
         for entry in sorted {
             writer.add(entry?)?;
@@ -74,12 +77,12 @@ impl<T: Numbered> List<T> {
     }
 
     /// All entries.
-    pub(crate) fn cursor(&self) -> Cursor<'_, T> {
+    pub fn cursor(&self) -> Cursor<'_, T> {
         Cursor { list: self, frame: None, next: 0, at: 0, entry: None }
     }
 
     /// The entries from some place on that is not after the first one with this number.
-    pub(crate) fn from(&self, number: u32) -> Cursor<'_, T> {
+    pub fn from(&self, number: u32) -> Cursor<'_, T> {
         // The frames before this one end with smaller numbers.
         let frame = self.index.partition_point(|(first, _)| *first < number).saturating_sub(1);
         let next = self.index.get(frame).map_or(0, |(_, offset)| *offset);
@@ -102,7 +105,7 @@ impl<T: Numbered> List<T> {
 
 /// A place in a list.
 #[derive(Debug)]
-pub(crate) struct Cursor<'a, T> {
+pub struct Cursor<'a, T> {
     list: &'a List<T>,
     frame: Option<Arc<Frame>>,
     /// Where the frame after it begins.
@@ -115,7 +118,8 @@ pub(crate) struct Cursor<'a, T> {
 
 impl<T: Numbered> Cursor<'_, T> {
     /// The next entry; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<&T>> {
+    #[expect(clippy::should_implement_trait, reason = "it lends the entry, which an iterator cannot")]
+    pub fn next(&mut self) -> Result<Option<&T>> {
         let is_at_end = self.frame.as_ref().is_none_or(|frame| self.at == frame.bytes.len());
         if is_at_end {
             let Some(frame) = self.list.frame(self.next)? else { return Ok(None) };
@@ -131,7 +135,7 @@ impl<T: Numbered> Cursor<'_, T> {
     }
 
     /// The next entry with this number; `None` if no further one has it. Entries with smaller numbers are passed over.
-    pub(crate) fn next_of(&mut self, number: u32) -> Result<Option<&T>> {
+    pub fn next_of(&mut self, number: u32) -> Result<Option<&T>> {
         loop {
             let Some(found) = self.next()?.map(T::number) else { return Ok(None) };
             if found >= number {
@@ -144,7 +148,7 @@ impl<T: Numbered> Cursor<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::put_number;
+    use crate::put_number;
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     struct Pair(u32, u32);

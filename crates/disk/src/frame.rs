@@ -1,15 +1,15 @@
 //! Frames: compressed pieces of a spool, each with its length and a checksum.
 
-use huntsman_crawler::{Error, Result};
+use crate::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::spool::Spool;
+use crate::spool::Spool;
 
 /// Bytes before compression at which a frame is ended. Reading any one entry reads its whole frame.
-pub(crate) const FRAME: usize = 32 * 1_024;
+pub const FRAME: usize = 32 * 1_024;
 /// Bytes at the beginning of a file of frames.
-pub(crate) const HEADER: u64 = 12;
+pub const HEADER: u64 = 12;
 /// A frame has at most this many bytes, before and after compression.
 const MAX_FRAME: usize = 1 << 30;
 /// Length before and after compression, and checksum.
@@ -19,7 +19,7 @@ const LEVEL: i32 = 1;
 const MAGIC: &[u8; 8] = b"huntsman";
 
 /// What a file of frames begins with: what it is, the kind of its content, and the version of that.
-pub(crate) fn header(kind: u16, version: u16) -> [u8; HEADER as usize] {
+pub fn header(kind: u16, version: u16) -> [u8; HEADER as usize] {
     let mut header = [0; HEADER as usize];
     header[..8].copy_from_slice(MAGIC);
     header[8..10].copy_from_slice(&kind.to_le_bytes());
@@ -28,7 +28,7 @@ pub(crate) fn header(kind: u16, version: u16) -> [u8; HEADER as usize] {
 }
 
 /// Makes frames of bytes.
-pub(crate) struct Framed {
+pub struct Framed {
     compressor: Compressor<'static>,
 }
 
@@ -39,22 +39,23 @@ impl std::fmt::Debug for Framed {
 }
 
 impl Framed {
-    pub(crate) fn new() -> Result<Self> {
-        let compressor = Compressor::new(LEVEL).map_err(|error| Error::from(error).context("compressing"))?;
+    /// A maker of frames, which keeps its buffers.
+    pub fn new() -> Result<Self> {
+        let compressor = Compressor::new(LEVEL).map_err(|error| Error::io("compressing", error))?;
         Ok(Self { compressor })
     }
 
     /// Appends the frame of these bytes.
-    pub(crate) fn put(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub fn put(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
         if bytes.len() > MAX_FRAME {
-            return Err(Error::msg(format!("{} bytes are too many for one entry of an audit", bytes.len())));
+            return Err(Error::msg(format!("{} bytes are too many for one entry", bytes.len())));
         }
         let start = out.len();
         out.resize(start + FRAME_HEADER + zstd::zstd_safe::compress_bound(bytes.len()), 0);
         let length = self
             .compressor
             .compress_to_buffer(bytes, &mut out[start + FRAME_HEADER..])
-            .map_err(|error| Error::from(error).context("compressing"))?;
+            .map_err(|error| Error::io("compressing", error))?;
         out.truncate(start + FRAME_HEADER + length);
         let checksum = xxh3_64(&out[start + FRAME_HEADER..]);
         out[start..start + 4].copy_from_slice(&(length as u32).to_le_bytes());
@@ -65,7 +66,7 @@ impl Framed {
 }
 
 /// Reads the frames of a spool.
-pub(crate) struct Frames {
+pub struct Frames {
     decompressor: Decompressor<'static>,
     stored: Vec<u8>,
 }
@@ -80,14 +81,14 @@ impl std::fmt::Debug for Frames {
 const READ_AT_ONCE: usize = 16 * 1_024;
 
 impl Frames {
-    pub(crate) fn new() -> Result<Self> {
-        let decompressor =
-            Decompressor::new().map_err(|error| Error::from(error).context("decompressing"))?;
+    /// A reader of frames, which keeps its buffers.
+    pub fn new() -> Result<Self> {
+        let decompressor = Decompressor::new().map_err(|error| Error::io("decompressing", error))?;
         Ok(Self { decompressor, stored: Vec::new() })
     }
 
     /// Checks the beginning of a file of frames. An empty one has none, and counts.
-    pub(crate) fn check(&mut self, spool: &Spool, kind: u16, version: u16) -> Result<()> {
+    pub fn check(&mut self, spool: &Spool, kind: u16, version: u16) -> Result<()> {
         spool.read(0, HEADER as usize, &mut self.stored)?;
         let expected = header(kind, version);
         let name = spool.name();
@@ -101,12 +102,12 @@ impl Frames {
         }
         let found = u16::from_le_bytes([self.stored[10], self.stored[11]]);
         Err(Error::msg(format!(
-            "{name} has version {found} of its format, and this program reads version {version}: use the program that wrote it, or audit anew with --fresh"
+            "{name} has version {found} of its format, and this program reads version {version}: use the program that wrote it, or begin anew with --fresh"
         )))
     }
 
     /// Reads the frame at an offset. Returns the offset of the next one; `None` at the end, if there is no frame at the offset.
-    pub(crate) fn read(&mut self, spool: &Spool, offset: u64, out: &mut Vec<u8>) -> Result<Option<u64>> {
+    pub fn read(&mut self, spool: &Spool, offset: u64, out: &mut Vec<u8>) -> Result<Option<u64>> {
         if offset >= spool.len() {
             return Ok(None);
         }
@@ -139,7 +140,7 @@ impl Frames {
         let found = self
             .decompressor
             .decompress_to_buffer(stored, out)
-            .map_err(|error| Error::from(error).context(format!("decompressing {}", spool.name())))?;
+            .map_err(|error| Error::io(format!("decompressing {}", spool.name()), error))?;
         if found != raw {
             return Err(damaged("the frame there has another length than it says"));
         }
@@ -148,14 +149,14 @@ impl Frames {
 }
 
 /// What to do about a damaged file.
-pub(super) const ADVICE: &str = "restore it from a copy, or audit anew with --fresh";
+pub(crate) const ADVICE: &str = "restore it from a copy, or begin anew with --fresh";
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-    use crate::disk::Scratch;
+    use crate::Scratch;
 
     const VERSION: u16 = 3;
 

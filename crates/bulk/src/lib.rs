@@ -1,0 +1,36 @@
+//! Near-duplicates among more fingerprints than one index holds: exports to files, joins over files, clusters of pairs, and queries for
+//! SQL engines.
+//!
+//! [`export()`](export::export) writes the fingerprints of an index to Parquet. [`Join`] finds all pairs of one language within k bits among
+//! the rows of such files, or of foreign ones, in bounded memory; killed at any time, it goes on with the last whole step.
+//! [`cluster()`] makes groups of the pairs. [`sql()`] prints the same join as a query for who has a cluster.
+//!
+//! This crate makes no fingerprints and answers no single queries: these are [`huntsman_detect`]'s. It prints nothing.
+
+// All files are written by way of `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod cluster;
+mod compare;
+mod done;
+mod error;
+pub mod export;
+mod fold;
+mod ids;
+mod input;
+mod join;
+mod keys;
+mod parquet_file;
+mod results;
+mod row;
+mod sql;
+mod table;
+mod tables;
+
+pub use cluster::{ClusterReport, Link, cluster};
+pub use error::{Error, Result};
+pub use input::{Columns, Input};
+pub use join::{HeavyValue, Join, JoinReport, KeyReport};
+pub use row::{Id, Row};
+pub use sql::{Dialect, sql};
+pub use table::{Form, Part};
