@@ -6,7 +6,7 @@ use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
-use crate::site::{Address, End, Fault, Site, front_of};
+use crate::site::{Address, End, Fault, Site, authority, front_of};
 
 const fn code(name: &'static str) -> Code {
     Code::new("status", name).of_site().judges(Any).source("RFC 9110")
@@ -102,7 +102,10 @@ fn of_answer(site: &Site, address: Address<'_>, findings: &mut Findings) {
             findings.add(Finding::of("not-found-200").url(&front_of(&url)).target(&url).value(status));
         }
         Some(Kind::Robots)
-            if is_own && !matches!(address.fault(), None | Some(Fault::Dns | Fault::Client(_))) =>
+            if is_own
+                && !matches!(address.fault(), None | Some(Fault::Dns | Fault::Client(_)))
+                // A certificate that is refused is told as that.
+                && site.tls(authority(&address.url())).is_none_or(|tls| tls.fault.is_none()) =>
         {
             let said = address.answer().map(|answer| match (answer.status, &answer.detail) {
                 (Some(status), _) => serde_json::Value::from(status),
