@@ -41,6 +41,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-json-path", &[]),
         ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
+        ("huntsman-warc", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
         (
@@ -78,6 +79,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-html",
                 "huntsman-store",
                 "huntsman-text",
+                "huntsman-warc",
             ],
         ),
         (
@@ -152,6 +154,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-store",
                 "huntsman-sweep",
                 "huntsman-text",
+                "huntsman-warc",
             ],
         ),
         ("huntsman-cli", &["huntsman", "huntsman-dedup", "huntsman-testkit"]),

@@ -33,3 +33,4 @@ mod signals;
 mod sitemaps;
 mod sweep;
 mod templates;
+mod warc;
