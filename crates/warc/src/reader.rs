@@ -163,8 +163,7 @@ impl<R: Read> WarcReader<R> {
         let mut ends = 0;
         let mut has_more = false;
         // Two line ends; some programs write more or fewer of them.
-        loop {
-            let Some(next) = stream.fill()?.first().copied() else { break };
+        while let Some(next) = stream.fill()?.first().copied() {
             if !matches!(next, b'\r' | b'\n') || (ends >= 4 && !stream.is_gzip()) {
                 has_more = true;
                 break;
