@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what the tests need on a Debian machine: packages of the system, and a Prometheus and an S3 server in the target folder.
+# Installs what the tests need on a Debian machine: packages of the system, and a Prometheus, an S3 server and readers of archives in the
+# target folder.
 # `./setup.sh --check` installs nothing: it names what is missing and fails.
 set -eu
 cd "$(dirname "$0")"
@@ -8,12 +9,14 @@ is_check=false
 [ "${1:-}" != --check ] || is_check=true
 missing=
 
-# Both are for tests only: nothing is installed into the system, and no service starts.
+# These are for tests only: nothing is installed into the system, and no service starts.
 tools="${CARGO_TARGET_DIR:-target}/test-tools"
 moto=5.2.5
 # The number changes with the versions of the query engines below.
 engines=1
-PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin"
+# Python with programs that read archives: warcio, FastWARC, cdxj-indexer.
+warc=1.8.1
+PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin:$tools/warc-$warc/bin"
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -83,6 +86,19 @@ if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb,
         rm -rf "$tools/engines-$engines"
         python3 -m venv "$tools/engines-$engines"
         "$tools/engines-$engines/bin/pip" install -q --disable-pip-version-check "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1"
+    }
+fi
+
+if ! has warc-python; then
+    missing="$missing warc-python"
+    $is_check || {
+        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
+        mkdir -p "$tools"
+        rm -rf "$tools/warc-$warc"
+        python3 -m venv "$tools/warc-$warc"
+        "$tools/warc-$warc/bin/pip" install -q --disable-pip-version-check "warcio==$warc" "fastwarc==2.0.1" "cdxj-indexer==1.5.0"
+        # A name of its own: the python3 of the folder must not become that of the tests.
+        ln -s python3 "$tools/warc-$warc/bin/warc-python"
     }
 fi
 

@@ -46,6 +46,9 @@ struct Items;
 #[doc = include_str!("../docs/guide/feeds.md")]
 struct Feeds;
 
+#[doc = include_str!("../docs/guide/archiving.md")]
+struct Archiving;
+
 #[doc = include_str!("../docs/guide/media.md")]
 struct Media;
 

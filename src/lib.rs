@@ -66,6 +66,7 @@ pub use huntsman_serve as serve;
 pub use huntsman_store as store;
 pub use huntsman_sweep as sweep;
 pub use huntsman_text as text;
+pub use huntsman_warc as warc;
 
 /// The names that most spiders need.
 pub mod prelude {
@@ -78,7 +79,9 @@ pub mod prelude {
         XPathScope, XmlFeed, spider_fn,
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
-    pub use huntsman_middleware::{Faults, ItemChecks, Media, MediaItem, StoredFile, Validate, Validation};
+    pub use huntsman_middleware::{
+        Faults, ItemChecks, Media, MediaItem, StoredFile, Validate, Validation, Warc, WarcBuilder,
+    };
     #[cfg(feature = "project")]
     pub use huntsman_project::{Arguments, Project};
     pub use serde::{Deserialize, Serialize};

@@ -43,6 +43,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-json-path", &[]),
         ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
+        ("huntsman-warc", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
         (
@@ -80,6 +81,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-html",
                 "huntsman-store",
                 "huntsman-text",
+                "huntsman-warc",
             ],
         ),
         (
@@ -157,6 +159,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-store",
                 "huntsman-sweep",
                 "huntsman-text",
+                "huntsman-warc",
             ],
         ),
         ("huntsman-cli", &["huntsman", "huntsman-dedup", "huntsman-testkit"]),
@@ -293,7 +296,7 @@ fn a_library_needs_no_crate_of_commands() {
 
 /// The built-in components that other sources name, and why. Taking out any other component touches its own file, its
 /// `mod` line and its line in the list of `crates/middleware/src/lib.rs`, and the rest compiles.
-const NAMED_ELSEWHERE: [(&str, &str); 12] = [
+const NAMED_ELSEWHERE: [(&str, &str); 13] = [
     ("avoid_dup", "the command reports what it learnt; the adapter for spider's crawls is made of it"),
     ("http_cache", "the commands `cache` and `verify` read its files"),
     ("http_compression", "the recording decodes bodies by the same limits"),
@@ -309,6 +312,7 @@ const NAMED_ELSEWHERE: [(&str, &str); 12] = [
         "the HTTP cache does not store responses that are retried; a blocked request of a session is retried in another",
     ),
     ("robots_txt", "Nofollow, RobotsSitemaps and the command `robots` read its settings"),
+    ("warc", "the command `cache` exports by its records, and the prelude has the folder of an archive"),
 ];
 
 /// The list of built-in components: the file of each, and what it exports, the component first.

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use crate::commands::{
     AuditArgs, Bench, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
     LinksArgs, NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
+    WarcCommand,
 };
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::DedupCommand;
@@ -118,6 +119,17 @@ pub(crate) enum Command {
     Cache {
         #[command(subcommand)]
         what: CacheCommand,
+    },
+
+    /// Lists, prints, checks and indexes the records of WARC files, as `crawl --warc` writes them.
+    #[command(before_help = "Examples:\n  \
+        huntsman warc ls archive\n  \
+        huntsman warc get archive https://example.org/ > page.html\n  \
+        huntsman warc check archive\n  \
+        huntsman warc index archive --out index.cdxj")]
+    Warc {
+        #[command(subcommand)]
+        what: WarcCommand,
     },
 
     /// Looks at a crawl that runs with --control, and steers it.

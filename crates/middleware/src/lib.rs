@@ -102,6 +102,7 @@ defaults::built_in! {
     record_replay::{RecordReplay, RecordReplaySettings};
     incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
     http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
+    warc::{Warc, WarcBuilder, WarcDigest, WarcExport, WarcSettings, WarcTo};
     http_error::{HttpError, HttpErrorSettings};
     near_dup::{NearDup, NearDupSettings, NearDuplicate, NearDuplicates, OnNearDuplicate};
     nofollow::{Nofollow, Directives, NofollowSettings};
@@ -129,4 +130,3 @@ pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;
 pub use scope::{OffsiteSettings, OutOfScope, RejectReason, Scope, ScopeRules, UrlPattern};
 pub use stored::{StoredCheck, StoredKind};
-pub use warc::WarcWriter;

@@ -1,245 +1,296 @@
-//! WARC 1.1 (ISO 28500:2017): stored responses as records that archives and their tools read.
+//! Warc: writes every exchange of a crawl into WARC files.
 
-use std::io::{self, Write};
+mod exchange;
+mod export;
+mod folder;
+mod known;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use http::{HeaderMap, Method, StatusCode, Version, header};
-use huntsman_crawler::Timestamp;
-use url::Url;
-use xxhash_rust::xxh3::xxh3_128;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::http_cache::StoredResponse;
+use huntsman_crawler::{
+    AtEnd, Change, Component, Context, CrawlEnd, CrawlerBuilder, DownloaderMiddleware, Error, Hooks,
+    OnRequest, OnResponse, Persist, Plugin, Request, Response, Result, Settings, Spider, log, settings,
+};
+use huntsman_warc::{DigestKind, Options};
+use serde::{Deserialize, Serialize};
 
-/// Writes records, each as a separate gzip member, so that a reader can begin at any of them.
+use exchange::{Exchange, Written};
+use folder::WarcFolder;
+use known::Known;
+
+pub use export::WarcExport;
+
+settings! {
+    /// Settings of [`Warc`].
+    pub struct WarcSettings {
+        /// Folder into which every exchange of the crawl is written as WARC files. Nothing is written without it.
+        warc_dir: Option<String> = None;
+        /// First part of the names of the files, before the time and the number.
+        warc_name: String = "huntsman".to_owned();
+        /// Size in bytes after which the next file is begun; a record is never divided.
+        warc_max_bytes: u64 = 1_000_000_000;
+        /// Level of the compression, 0 to 9. Level 1 takes a third of the processor time of level 6, and a few per cent more room.
+        warc_level: u32 = 6;
+        /// Algorithm of the digests: sha1, which all tools read, or sha256.
+        warc_digest: WarcDigest = WarcDigest::Sha1;
+        /// Writes a body that the files have already as a record that refers to the earlier one (revisit).
+        warc_revisit: bool = true;
+        /// Keeps Authorization and Proxy-Authorization in the records of requests, and other headers that are marked as secret.
+        warc_credentials: bool = false;
+    }
+}
+
+/// The algorithm of the digests in WARC files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarcDigest {
+    /// SHA-1.
+    #[default]
+    Sha1,
+    /// SHA-256.
+    Sha256,
+}
+
+/// Writes every exchange of a crawl into WARC 1.1 files (ISO 28500:2017). Not configured unless `warc_dir` is set.
 ///
-/// The records are `warcinfo` and `response`. The block of a response is a status line, the headers, and the body with
-/// its content codings. Transfer codings are not part of it: `Transfer-Encoding`, and a `Content-Length` that differs
-/// from the length of the body, are written under the names that archives use for such headers, `X-Archive-Orig-...`.
-/// HTTP/2 responses get a status line of HTTP/1.1, as readers expect, and the field `WARC-Protocol: h2`. Digests are
-/// not written; they are optional.
+/// Pages, redirects, error pages, retries and robots.txt are written as `response` and `request`, with a `metadata` record of how the page was
+/// found; what came from the HTTP cache is not. A body that the files have already becomes a `revisit`, also if an earlier crawl wrote it
+/// into the folder. A download without a complete head of a response leaves no record. A body of another type than a page is read and
+/// written only with `download_binary`.
+///
+/// Files are named `NAME-TIME-NUMBER.warc.gz`, with `.open` behind it while they are written. With a job, a crawl that was killed cuts its
+/// open file at the last commit and goes on. Files that a crawl without a job left are completed by the next crawl into the folder. A disk
+/// that is full stops the crawl, and the pages without a record are fetched when the job goes on.
+///
+/// The stats `warc/responses`, `warc/revisits`, `warc/bytes` and `warc/files` count what was written.
+///
+/// ```
+/// # use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+/// # use huntsman_middleware::{Defaults, Warc, WarcBuilder};
+/// # use huntsman_testkit::ScriptedDownloader;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<()> {
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path().join("archive");
+/// # let web = ScriptedDownloader::pages([("http://a.test/", "<a href=/b>b</a>"), ("http://a.test/b", "text")]);
+/// # let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<()>| {
+/// #     out.follow_links(page);
+/// #     Ok(())
+/// # });
+/// let report = CrawlerBuilder::new(spider).plugin(Defaults).downloader(web).warc(Warc::to(&folder)).run().await?;
+/// assert_eq!((report.pages, report.stat("warc/responses")), (2, 2));
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
-pub struct WarcWriter<W: Write> {
-    out: W,
-    /// The id of the `warcinfo` that later records point to.
-    info: Option<String>,
-    records: u64,
+pub struct Warc {
+    folder: Arc<WarcFolder>,
+    known: Option<Arc<Mutex<Known>>>,
+    keeps_credentials: bool,
+    options: Options,
 }
 
-/// The fields of a response record besides its block.
-struct Record<'a> {
-    id: String,
-    url: &'a Url,
-    at: Timestamp,
-    status: StatusCode,
-    version: Version,
-    headers: &'a HeaderMap,
-    body: &'a [u8],
-}
+/// Marks a request, in its extensions, that was passed on to the network.
+#[derive(Clone, Copy, Debug)]
+struct Sent;
 
-impl<W: Write> WarcWriter<W> {
-    /// Creates a writer to `out`, which should be buffered.
-    pub fn new(out: W) -> Self {
-        Self { out, info: None, records: 0 }
-    }
-
-    /// Writes a `warcinfo` record with fields by name, such as `software`; the records after it belong to it.
+impl Warc {
+    /// Not configured unless `warc_dir` is set.
     ///
     /// # Errors
-    /// `out` fails.
-    pub fn info(&mut self, file_name: &str, at: Timestamp, fields: &[(&str, &str)]) -> io::Result<()> {
-        let block: String =
-            fields.iter().map(|(name, value)| format!("{name}: {}\r\n", one_line(value))).collect();
-        let id = record_id(&[b"warcinfo", file_name.as_bytes(), &at.0.to_le_bytes(), block.as_bytes()]);
-        let head = [
-            ("WARC-Type", "warcinfo".to_owned()),
-            ("WARC-Record-ID", id.clone()),
-            ("WARC-Date", at.to_rfc3339()),
-            ("WARC-Filename", one_line(file_name)),
-            ("Content-Type", "application/warc-fields".to_owned()),
-        ];
-        self.record(&head, block.as_bytes())?;
-        self.info = Some(id);
-        Ok(())
-    }
-
-    /// Writes a stored response with its body ([`StoredResponse::body`]); returns whether it was written. A response to
-    /// another method than `GET` is left out, because its record would look like the page.
-    ///
-    /// # Errors
-    /// `out` fails.
-    pub fn response(&mut self, response: &StoredResponse, body: &[u8]) -> io::Result<bool> {
-        if response.method().is_some_and(|method| method != Method::GET) {
-            return Ok(false);
+    /// The folder cannot be made, or `warc_name` is not the name of a file.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let own: WarcSettings = settings.of()?;
+        let Some(dir) = own.warc_dir else { return Ok(None) };
+        let is_name = !own.warc_name.is_empty() && !own.warc_name.contains(['/', '\\']);
+        if !is_name || own.warc_name.starts_with('.') {
+            return Err(Error::usage("warc_name: name the first part of a file, without slashes"));
         }
-        self.page(&Record {
-            // The same response has the same id in every export.
-            id: record_id(&[b"response", response.key().as_bytes(), &response.stored().0.to_le_bytes()]),
-            url: response.url(),
-            at: response.stored(),
-            status: response.status(),
-            version: response.version(),
-            headers: response.headers(),
-            body,
-        })?;
-        Ok(true)
-    }
-
-    fn page(&mut self, record: &Record<'_>) -> io::Result<()> {
-        let mut head = vec![
-            ("WARC-Type", "response".to_owned()),
-            ("WARC-Record-ID", record.id.clone()),
-            ("WARC-Date", record.at.to_rfc3339()),
-            ("WARC-Target-URI", record.url[..url::Position::AfterQuery].to_owned()),
-            ("Content-Type", "application/http;msgtype=response".to_owned()),
-        ];
-        head.extend(self.info.clone().map(|id| ("WARC-Warcinfo-ID", id)));
-        let protocol = match record.version {
-            Version::HTTP_2 => Some("h2"),
-            Version::HTTP_3 => Some("h3"),
-            _ => None,
+        if own.warc_level > 9 {
+            return Err(Error::usage("warc_level: there are the levels 0 to 9"));
+        }
+        let dir = PathBuf::from(dir);
+        huntsman_files::create_dir_all(&dir)
+            .map_err(|error| Error::from(error).context(format!("warc_dir: {}", shown(&dir))))?;
+        let digest = match own.warc_digest {
+            WarcDigest::Sha1 => DigestKind::Sha1,
+            WarcDigest::Sha256 => DigestKind::Sha256,
         };
-        head.extend(protocol.map(|protocol| ("WARC-Protocol", protocol.to_owned())));
-        self.record(&head, &http_block(record))
+        let options = Options { level: own.warc_level, digest };
+        let folder = WarcFolder::new(dir, own.warc_name, own.warc_max_bytes, options, info(settings)?);
+        Ok(Some(Self {
+            folder: Arc::new(folder),
+            known: own.warc_revisit.then(Arc::default),
+            keeps_credentials: own.warc_credentials,
+            options,
+        }))
     }
 
-    fn record(&mut self, head: &[(&str, String)], block: &[u8]) -> io::Result<()> {
-        let mut member = GzEncoder::new(&mut self.out, Compression::default());
-        member.write_all(b"WARC/1.1\r\n")?;
-        for (name, value) in head {
-            write!(member, "{name}: {value}\r\n")?;
+    /// Archives the crawl into a folder, which is made if it is missing: `builder.warc(Warc::to("archive"))`.
+    pub fn to(dir: impl AsRef<Path>) -> WarcTo {
+        WarcTo { dir: dir.as_ref().to_owned() }
+    }
+
+    async fn write(&self, exchange: Exchange, cx: &Context) -> Result<()> {
+        let (folder, known, options) = (Arc::clone(&self.folder), self.known.clone(), self.options);
+        let now = cx.now();
+        let write = move || -> Result<Written> {
+            folder.begin(now, |reader| {
+                if let Some(known) = &known {
+                    lock(known).read(reader);
+                }
+            })?;
+            let digest = options.digest.of(exchange.body());
+            let original = known.as_ref().and_then(|known| exchange.original(&digest, &lock(known)));
+            let members = exchange.members(&digest, original.as_ref(), options);
+            folder.append(&members, now)?;
+            if let (Some(known), None) = (&known, &original)
+                && let Some(new) = exchange.as_original(&digest)
+            {
+                lock(known).add(new);
+            }
+            Ok(Written { bytes: members.len(), is_revisit: original.is_some() })
+        };
+        match tokio::task::spawn_blocking(write).await? {
+            Ok(written) => {
+                cx.stats().inc(if written.is_revisit { "warc/revisits" } else { "warc/responses" });
+                cx.stats().add("warc/bytes", i64::try_from(written.bytes).unwrap_or(i64::MAX));
+                Ok(())
+            }
+            Err(error) => {
+                // An archive with a hole would be taken for whole.
+                if cx.stats().get("warc/failed") == 0 {
+                    log::error!("the WARC files: {error}");
+                }
+                cx.stats().inc("warc/failed");
+                cx.stop("warc_failed");
+                Err(error)
+            }
         }
-        write!(member, "Content-Length: {}\r\n\r\n", block.len())?;
-        member.write_all(block)?;
-        member.write_all(b"\r\n\r\n")?;
-        member.finish()?;
-        self.records += 1;
+    }
+}
+
+/// What the files say of the crawl.
+fn info(settings: &Settings) -> Result<Vec<(&'static str, String)>> {
+    let obeys = settings.of::<crate::RobotsSettings>()?.robotstxt_obey;
+    Ok(vec![
+        ("software", concat!("huntsman/", env!("CARGO_PKG_VERSION")).to_owned()),
+        ("format", "WARC File Format 1.1".to_owned()),
+        (
+            "conformsTo",
+            "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/".to_owned(),
+        ),
+        ("robots", if obeys { "obey" } else { "ignore" }.to_owned()),
+        ("http-header-user-agent", settings.user_agent.clone()),
+    ])
+}
+
+fn lock(known: &Mutex<Known>) -> std::sync::MutexGuard<'_, Known> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn shown(path: &Path) -> String {
+    huntsman_crawler::terminal::escape(&path.to_string_lossy()).into_owned()
+}
+
+impl Component for Warc {
+    const NAME: &'static str = "warc";
+    type Settings = WarcSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // Next to the network: behind the HTTP cache, whose answers are not exchanges.
+        hooks.downloader(950).persist().at_end()
+    }
+}
+
+impl DownloaderMiddleware for Warc {
+    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        request.extensions.insert(Sent);
+        Ok(OnRequest::Continue)
+    }
+
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        cx: &Context,
+    ) -> Result<OnResponse> {
+        let is_stored = response.has_flag("cached") || response.has_flag("replayed");
+        if request.extensions.get::<Sent>().is_some() && !is_stored {
+            let exchange = Exchange::new(request, response, cx.now(), self.keeps_credentials);
+            self.write(exchange, cx).await?;
+        }
+        Ok(OnResponse::Continue)
+    }
+}
+
+impl Persist for Warc {
+    fn name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        self.folder.resume(state)
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        self.folder.position()
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.folder.sync()
+    }
+
+    fn load_entry(&self, _: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(known) = &self.known {
+            lock(known).load(value)?;
+        }
         Ok(())
     }
 
-    /// The number of records written, `warcinfo` included.
-    pub fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// Flushes and returns the underlying writer.
-    ///
-    /// # Errors
-    /// Flushing fails.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.out.flush()?;
-        Ok(self.out)
-    }
-}
-
-/// The response as it could have been sent over HTTP/1.1.
-fn http_block(record: &Record<'_>) -> Vec<u8> {
-    let version = if record.version == Version::HTTP_10 { "1.0" } else { "1.1" };
-    let reason = record.status.canonical_reason().unwrap_or_default();
-    let mut block = format!("HTTP/{version} {} {reason}\r\n", record.status.as_u16()).into_bytes();
-    let length = record.body.len().to_string();
-    for (name, value) in record.headers {
-        let is_of_transfer = name == header::TRANSFER_ENCODING
-            || (name == header::CONTENT_LENGTH && value.as_bytes() != length.as_bytes());
-        if is_of_transfer {
-            block.extend_from_slice(b"X-Archive-Orig-");
-        }
-        block.extend_from_slice(name.as_str().as_bytes());
-        block.extend_from_slice(b": ");
-        block.extend_from_slice(value.as_bytes());
-        block.extend_from_slice(b"\r\n");
-    }
-    let is_told = |value: &http::HeaderValue| value.as_bytes() == length.as_bytes();
-    if !record.headers.get_all(header::CONTENT_LENGTH).iter().any(is_told) {
-        block.extend_from_slice(format!("content-length: {length}\r\n").as_bytes());
-    }
-    block.extend_from_slice(b"\r\n");
-    block.extend_from_slice(record.body);
-    block
-}
-
-/// An id derived from the given parts: a UUID of version 8 (RFC 9562).
-fn record_id(parts: &[&[u8]]) -> String {
-    let hash = xxh3_128(&parts.join(&0));
-    let hash = (hash & !(0xf << 76)) | (0x8 << 76);
-    let hash = (hash & !(0x3 << 62)) | (0x2 << 62);
-    let digits = format!("{hash:032x}");
-    let [a, b, c, d, e] = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
-    format!("<urn:uuid:{a}-{b}-{c}-{d}-{e}>")
-}
-
-/// Replaces line breaks, which a field value cannot contain.
-fn one_line(value: &str) -> String {
-    value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read;
-
-    use flate2::read::MultiGzDecoder;
-
-    use super::*;
-
-    fn record<'a>(url: &'a Url, headers: &'a HeaderMap, body: &'a [u8]) -> Record<'a> {
-        Record {
-            id: record_id(&[b"test"]),
-            url,
-            at: Timestamp(1_700_000_000_123_456),
-            status: StatusCode::OK,
-            version: Version::HTTP_2,
-            headers,
-            body,
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        match &self.known {
+            Some(known) => lock(known).changes(),
+            None => Ok(Vec::new()),
         }
     }
+}
 
-    #[test]
-    fn a_record_is_a_member_with_the_fields_of_the_standard() {
-        let url = Url::parse("http://h/a?b#c").unwrap();
-        let mut headers = HeaderMap::new();
-        for (name, value) in
-            [("transfer-encoding", "chunked"), ("content-length", "99"), ("x-a", "1"), ("x-a", "2")]
+impl AtEnd for Warc {
+    async fn at_end(&self, end: &mut CrawlEnd, _: &Context) {
+        let folder = Arc::clone(&self.folder);
+        let finished = match tokio::task::spawn_blocking(move || folder.finish()).await {
+            Ok(finished) => finished,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = finished
+            && end.result.is_ok()
         {
-            headers.append(name, value.parse().unwrap());
+            end.result = Err(error.context("the WARC files"));
         }
-        let mut warc = WarcWriter::new(Vec::new());
-        warc.info("a.warc.gz", Timestamp(0), &[("software", "test\r\nforged: 1")]).unwrap();
-        let first = warc.out.len();
-        warc.page(&record(&url, &headers, b"body")).unwrap();
-        assert_eq!(warc.records(), 2);
-        let out = warc.finish().unwrap();
-        let text = |bytes: &[u8]| {
-            let mut text = String::new();
-            MultiGzDecoder::new(bytes).read_to_string(&mut text).unwrap();
-            text
-        };
-        assert_eq!(&out[first..first + 2], [0x1f, 0x8b], "a member of its own");
-        let info = text(&out[..first]);
-        assert!(info.starts_with("WARC/1.1\r\nWARC-Type: warcinfo\r\n"), "{info}");
-        assert!(info.ends_with("\r\n\r\nsoftware: test  forged: 1\r\n\r\n\r\n"), "{info}");
-        let id = info.lines().find_map(|line| line.strip_prefix("WARC-Record-ID: ")).unwrap();
-        let block = "HTTP/1.1 200 OK\r\nX-Archive-Orig-transfer-encoding: chunked\r\n\
-            X-Archive-Orig-content-length: 99\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 4\r\n\r\nbody";
-        let expected = format!(
-            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: {}\r\nWARC-Date: 2023-11-14T22:13:20.123Z\r\n\
-             WARC-Target-URI: http://h/a?b\r\nContent-Type: application/http;msgtype=response\r\n\
-             WARC-Warcinfo-ID: {id}\r\nWARC-Protocol: h2\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
-            record_id(&[b"test"]),
-            block.len()
-        );
-        assert_eq!(text(&out[first..]), expected);
     }
+}
 
-    #[test]
-    fn ids_are_uuids_and_differ() {
-        let (a, b) = (record_id(&[b"ab", b"c"]), record_id(&[b"a", b"bc"]));
-        assert_ne!(a, b);
-        for id in [a, b] {
-            let digits = id.strip_prefix("<urn:uuid:").unwrap().strip_suffix('>').unwrap();
-            let lengths: Vec<usize> = digits.split('-').map(str::len).collect();
-            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
-            assert_eq!(&digits[14..15], "8", "{id}");
-            assert!("89ab".contains(&digits[19..20]), "{id}");
-        }
+/// A folder for the WARC files of a crawl; see [`Warc::to`].
+#[derive(Clone, Debug)]
+pub struct WarcTo {
+    dir: PathBuf,
+}
+
+impl Plugin for WarcTo {
+    fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        builder.set("warc_dir", self.dir.to_string_lossy().into_owned())
+    }
+}
+
+/// Lets a crawl be archived.
+pub trait WarcBuilder {
+    /// Writes every exchange of the crawl into WARC files. The crawl needs the component [`Warc`], which the built-in ones have.
+    fn warc(self, to: WarcTo) -> Self;
+}
+
+impl<S: Spider> WarcBuilder for CrawlerBuilder<S> {
+    fn warc(self, to: WarcTo) -> Self {
+        self.plugin(to)
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use huntsman::files::Replacement;
-use huntsman::middleware::{CacheUsage, HttpCacheDirectory, StoredResponse, UrlPattern, WarcWriter};
+use huntsman::middleware::{CacheUsage, HttpCacheDirectory, StoredResponse, UrlPattern, WarcExport};
 use huntsman::{DecodeLimits, Timestamp, decode_body, human_bytes};
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -278,9 +278,9 @@ fn export<W: Write>(
     out: W,
     name: &str,
 ) -> Outcome<W> {
-    let mut warc = WarcWriter::new(out);
     let software = concat!("huntsman/", env!("CARGO_PKG_VERSION"));
-    warc.info(name, Timestamp::wall(), &[("software", software), ("format", "WARC File Format 1.1")])?;
+    let fields = [("software", software), ("format", "WARC File Format 1.1")];
+    let mut warc = WarcExport::new(out, name, Timestamp::wall(), &fields)?;
     let (mut written, mut others, mut unreadable) = (0u64, 0u64, 0u64);
     let damaged = for_each(cache, matches, |response| {
         let Ok(body) = response.body() else {

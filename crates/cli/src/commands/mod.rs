@@ -22,6 +22,7 @@ mod shell;
 mod sweep;
 mod verify;
 mod version;
+mod warc;
 
 use std::ffi::OsString;
 
@@ -47,6 +48,7 @@ pub(crate) use robots::RobotsArgs;
 pub(crate) use settings::SettingsCommandArgs;
 pub(crate) use shell::{ParseArgs, ShellCommandArgs, ViewArgs};
 pub(crate) use verify::VerifyArgs;
+pub(crate) use warc::WarcCommand;
 
 /// Crawls as `huntsman crawl` does with these arguments, but does not print the final lines on stderr. Returns `None`
 /// if the directory holds a finished crawl; a message says so.
@@ -81,6 +83,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Parse(args) => shell::parse(args),
         Command::Robots(args) => on_runtime(robots::run(args)),
         Command::Cache { what } => cache::run(what),
+        Command::Warc { what } => warc::run(what),
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Control(args) => on_runtime(control::run(args)),

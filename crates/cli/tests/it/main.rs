@@ -34,3 +34,4 @@ mod signals;
 mod sitemaps;
 mod sweep;
 mod templates;
+mod warc;

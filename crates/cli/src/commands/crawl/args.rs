@@ -226,6 +226,11 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE|DIR/", value_hint = ValueHint::AnyPath, conflicts_with = "replay")]
     pub(crate) record: Option<String>,
 
+    /// Writes every exchange into WARC files in this folder, which archives and their tools read: requests and responses, also of robots.txt and
+    /// redirects (setting warc_dir).
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) warc: Option<String>,
+
     /// Answers every request from a folder of --record, without a network. A request that was not recorded fails, and the command exits with 1
     /// (setting replay_dir).
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -412,6 +417,7 @@ impl SiteArgs {
         let record = self.output.record.as_deref();
         set(&mut flags, "recording_file", record.filter(|name| !is_folder(name)));
         set(&mut flags, "record_dir", record.filter(is_folder));
+        set(&mut flags, "warc_dir", self.output.warc.as_deref());
         flags.extend(self.output.replay.iter().flat_map(|folder| replay(folder)));
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([

@@ -1,0 +1,194 @@
+//! `huntsman warc`: lists, prints, checks and indexes the records of WARC files.
+
+mod args;
+mod capture;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use huntsman::warc::{Check, HttpHead, ReadError, WarcReader, index_file};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::{counted, escape, escape_json, say, warn};
+
+pub(crate) use args::WarcCommand;
+
+/// Bytes of a block in which its HTTP head is looked for.
+const HEAD: u64 = 64 << 10;
+
+pub(crate) fn run(what: WarcCommand) -> Outcome {
+    match what {
+        WarcCommand::Ls { files, json } => ls(&files, json),
+        WarcCommand::Get(args) => capture::get(&args),
+        WarcCommand::Check { files } => check(&files),
+        WarcCommand::Index { files, out } => index(&files, out.as_deref()),
+    }
+}
+
+/// The files that are named, and those in folders that are, in the order of their names.
+fn files_of(named: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            let before = files.len();
+            add_folder(path, &mut files).map_err(|error| usage(path, &error))?;
+            if files.len() == before {
+                return Err(usage(path, &"no file in it ends with .warc or .warc.gz"));
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn add_folder(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        if entry.file_type()?.is_dir() {
+            add_folder(&path, files)?;
+        } else if name.ends_with(".warc") || name.ends_with(".warc.gz") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    escape(&path.to_string_lossy()).into_owned()
+}
+
+fn usage(path: &Path, what: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("{}: {what}", shown(path)))
+}
+
+fn open(path: &Path) -> Outcome<WarcReader<File>> {
+    Ok(WarcReader::new(File::open(path).map_err(|error| usage(path, &error))?))
+}
+
+/// Tells of damage, and fails for other errors.
+fn tell(path: &Path, error: &ReadError, damaged: &mut u64) -> Outcome<()> {
+    if !error.is_damage() {
+        return Err(Failure::crawl(format!("{}: {error}", shown(path))));
+    }
+    *damaged += 1;
+    warn(&format!("{}: {error}", shown(path)));
+    Ok(())
+}
+
+fn exit_of(damaged: u64) -> Exit {
+    if damaged == 0 { Exit::Done } else { Exit::Crawl }
+}
+
+fn ls(named: &[PathBuf], as_json: bool) -> Outcome {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut records, mut damaged) = (0u64, 0u64);
+    let files = files_of(named)?;
+    for path in &files {
+        let mut reader = open(path)?;
+        loop {
+            match line_of(&mut reader, path, as_json) {
+                Ok(Some(line)) => {
+                    records += 1;
+                    writeln!(out, "{line}")?;
+                }
+                Ok(None) => break,
+                Err(error) => tell(path, &error, &mut damaged)?,
+            }
+        }
+    }
+    out.flush()?;
+    say(&format!("{} in {}", counted(records, "record"), counted(files.len() as u64, "file")));
+    Ok(exit_of(damaged))
+}
+
+fn line_of(reader: &mut WarcReader<File>, path: &Path, as_json: bool) -> Result<Option<String>, ReadError> {
+    let Some(head) = reader.next_head()? else { return Ok(None) };
+    let start = reader.block(HEAD)?.bytes;
+    let Some(span) = reader.finish()? else { return Ok(None) };
+    let is_http = head.get("Content-Type").is_some_and(|value| value.starts_with("application/http"));
+    let http = if is_http { HttpHead::parse(&start) } else { None };
+    let status = http.as_ref().and_then(HttpHead::status);
+    let date = head.date().unwrap_or_default();
+    Ok(Some(if as_json {
+        let value = json!({
+            "file": path.to_string_lossy(),
+            "offset": span.offset,
+            "length": span.length,
+            "type": head.kind(),
+            "id": head.id(),
+            "url": head.target(),
+            "date": date,
+            "status": status,
+            "method": http.as_ref().and_then(HttpHead::method),
+            "content_type": http.as_ref().and_then(|http| http.get("content-type")),
+            "bytes": head.content_length(),
+        });
+        escape_json(&value.to_string()).into_owned()
+    } else {
+        let status = status.map_or_else(|| "-".to_owned(), |status| status.to_string());
+        let what = head.target().or(head.get("WARC-Filename")).unwrap_or("-");
+        let line = format!("{:>10}  {:<8}  {status:<3}  {date}  {what}", span.offset, head.kind());
+        escape(&line).into_owned()
+    }))
+}
+
+fn check(named: &[PathBuf]) -> Outcome {
+    let mut check = Check::default();
+    let files = files_of(named)?;
+    for path in &files {
+        let mut reader = open(path)?;
+        check
+            .file(&path.to_string_lossy(), &mut reader)
+            .map_err(|error| Failure::crawl(format!("{}: {error}", shown(path))))?;
+    }
+    check.finish();
+    let mut out = BufWriter::new(io::stdout().lock());
+    for finding in &check.findings {
+        let kind = if finding.is_damage { "damaged" } else { "warning" };
+        let line = format!("{kind}: {} at byte {}: {}", finding.file, finding.offset, finding.what);
+        writeln!(out, "{}", escape(&line))?;
+    }
+    out.flush()?;
+    let damaged = check.findings.iter().filter(|finding| finding.is_damage).count() as u64;
+    let kinds: Vec<String> = check.records.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    say(&format!(
+        "{} in {}, {} damaged",
+        if kinds.is_empty() { "no records".to_owned() } else { escape(&kinds.join(", ")).into_owned() },
+        counted(files.len() as u64, "file"),
+        counted(damaged, "record")
+    ));
+    Ok(exit_of(damaged))
+}
+
+fn index(named: &[PathBuf], out: Option<&Path>) -> Outcome {
+    let mut lines: Vec<String> = Vec::new();
+    let mut damaged = 0;
+    for path in files_of(named)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let found = index_file(&mut open(&path)?, &name, |line| lines.push(line))
+            .map_err(|error| Failure::crawl(format!("{}: {error}", shown(&path))))?;
+        for error in found {
+            tell(&path, &error, &mut damaged)?;
+        }
+    }
+    lines.sort_unstable();
+    lines.dedup();
+    let write = |out: &mut dyn Write| lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+    match out {
+        Some(path) => {
+            huntsman::files::replace(path, |file| write(file)).map_err(|error| usage(path, &error))?
+        }
+        None => {
+            let mut stdout = BufWriter::new(io::stdout().lock());
+            write(&mut stdout)?;
+            stdout.flush()?;
+        }
+    }
+    Ok(exit_of(damaged))
+}

@@ -1,0 +1,62 @@
+//! Flags of `huntsman warc`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+/// The commands about WARC files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WarcCommand {
+    /// Lists the records of files and folders: offset, type, status, date and URL; --json prints one object per line.
+    #[command(before_help = "Example:\n  huntsman warc ls archive --json")]
+    Ls {
+        /// Files, and folders with files that end with .warc or .warc.gz.
+        #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
+        files: Vec<PathBuf>,
+        /// Prints JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Prints the decoded body of the capture of a URL. Exits with 1 if there is none.
+    #[command(before_help = "Examples:\n  \
+        huntsman warc get archive https://example.org/ > page.html\n  \
+        huntsman warc get a.warc.gz b.warc.gz https://example.org/ --at 2026-01-31T12:00:00Z")]
+    Get(WarcGetArgs),
+
+    /// Checks digests, lengths, ids and what revisits refer to. Exits with 1 if a file is damaged; what is missing in the files but may be elsewhere
+    /// is a warning.
+    #[command(before_help = "Example:\n  huntsman warc check archive")]
+    Check {
+        /// Files, and folders with files that end with .warc or .warc.gz.
+        #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
+        files: Vec<PathBuf>,
+    },
+
+    /// Prints a CDXJ index of the files, sorted by bytes, from which players find the capture of a URL.
+    #[command(before_help = "Example:\n  huntsman warc index archive --out index.cdxj")]
+    Index {
+        /// Files, and folders with files that end with .warc or .warc.gz.
+        #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
+        files: Vec<PathBuf>,
+        /// The file to write; an index that exists is replaced [default: stdout].
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: Option<PathBuf>,
+    },
+}
+
+/// Flags of `warc get`.
+#[derive(Debug, Args)]
+pub(crate) struct WarcGetArgs {
+    /// Files and folders, and behind them the URL of the page.
+    #[arg(value_names = ["FILE|DIR", "URL"], num_args = 2.., required = true)]
+    pub(crate) files_and_url: Vec<String>,
+
+    /// Takes the capture nearest to this time, 14 digits or RFC 3339 [default: the last one].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
+
+    /// Prints status and headers.
+    #[arg(long)]
+    pub(crate) headers: bool,
+}
