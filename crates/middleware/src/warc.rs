@@ -30,7 +30,7 @@ settings! {
         warc_name: String = "huntsman".to_owned();
         /// Size in bytes after which the next file is begun; a record is never divided.
         warc_max_bytes: u64 = 1_000_000_000;
-        /// Level of the compression, 0 to 9. Level 1 takes a third of the processor time of level 6, and a few per cent more room.
+        /// Level of the compression, 0 to 9: a lower one takes less processor time and more room.
         warc_level: u32 = 6;
         /// Algorithm of the digests: sha1, which all tools read, or sha256.
         warc_digest: WarcDigest = WarcDigest::Sha1;

@@ -147,7 +147,7 @@ fn against_an_archive_only_pairs_between_the_two_are_found() {
     let mut month = made(21, 2_000, 3, 0);
     let all = made(21, 2_000, 3, 0);
     let mut archive = made(21, 2_000, 3, 0);
-    let is_new = |at: usize| at % 2 == 0;
+    let is_new = |at: usize| at.is_multiple_of(2);
     let keep = |rows: &mut Vec<_>, new: bool| {
         let mut at = 0;
         rows.retain(|_| {

@@ -52,9 +52,8 @@ fn python() -> String {
 fn engine_finds_the_same(engine: &str, dialect: Dialect) {
     let folder = tempfile::tempdir().unwrap();
     let python = python();
-    let missing = format!(
-        "this test needs the packages duckdb, datafusion and pyarrow of Python: ./setup.sh installs them"
-    );
+    let missing =
+        "this test needs the packages duckdb, datafusion and pyarrow of Python: ./setup.sh installs them";
     let check = Command::new(&python).args(["-c", &format!("import {engine}")]).output();
     assert!(check.is_ok_and(|done| done.status.success()), "{missing}");
     for (k, heavy) in [(0, 0), (3, 6_000), (5, 0), (7, 6_000)] {

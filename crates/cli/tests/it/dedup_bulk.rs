@@ -15,7 +15,7 @@ fn hashes(number: u64, path: &Path) {
             let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
         };
-        let (hi, lo) = (noise(id / 2 + 1), noise(id / 2 + 70_000_000) ^ id % 2);
+        let (hi, lo) = (noise(id / 2 + 1), noise(id / 2 + 70_000_000) ^ (id % 2));
         let lang = if id % 4 < 2 { "hi" } else { "en" };
         writeln!(lines, r#"{{"id":{id},"lang":"{lang}","simhash":"{hi:016x}{lo:016x}"}}"#).unwrap();
     }

@@ -17,7 +17,7 @@ use crate::dedup::{ClusterArgs, JoinArgs, SqlArgs, failure};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::{count, counted, escape, say, warn};
 
-fn failed(error: Error) -> Failure {
+fn failed(error: &Error) -> Failure {
     let message = escape(&error.to_string()).into_owned();
     if error.is_usage() { Failure::usage(message) } else { Failure::crawl(message) }
 }
@@ -26,7 +26,7 @@ pub(super) fn export(index: &Index, folder: &Path, bands: bool, lang: Option<Lan
     let options = Export { bands, lang, ..Export::default() };
     let parts = export::export(index.near(), folder, &options).map_err(|error| match error {
         ExportError::Index(error) => failure(&error),
-        ExportError::Files(error) => failed(error),
+        ExportError::Files(error) => failed(&error),
     })?;
     let rows: u64 = parts.iter().map(|part| part.rows).sum();
     let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
@@ -48,7 +48,7 @@ pub(super) fn join(args: &JoinArgs) -> Outcome {
     }
     say(&format!(
         "needs up to {} of disk for scratch files",
-        human_bytes(join.needed_bytes().map_err(failed)?)
+        human_bytes(join.needed_bytes().map_err(|error| failed(&error))?)
     ));
     let _runtime = stop_at_signal(&join)?;
     let report = match join.run(&|line| say(line)) {
@@ -56,7 +56,7 @@ pub(super) fn join(args: &JoinArgs) -> Outcome {
             say("stopped; run the same command again to go on");
             return Ok(Exit::Interrupted);
         }
-        ended => ended.map_err(failed)?,
+        ended => ended.map_err(|error| failed(&error))?,
     };
     tell(&report);
     if let Some(path) = &args.report {
@@ -108,7 +108,7 @@ fn tell(report: &JoinReport) {
 }
 
 pub(super) fn cluster(args: &ClusterArgs) -> Outcome {
-    let report = bulk::cluster(&args.folder, args.link).map_err(failed)?;
+    let report = bulk::cluster(&args.folder, args.link).map_err(|error| failed(&error))?;
     say(&format!("{} in {}", counted(report.documents, "document"), counted(report.clusters, "cluster")));
     Ok(Exit::Done)
 }
