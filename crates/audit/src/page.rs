@@ -104,6 +104,17 @@ impl<'a> AuditedPage<'a> {
         self.facts
     }
 
+    /// Whether the page was sent as XML, which is not read by the rules of HTML.
+    pub fn is_xml(&self) -> bool {
+        self.page.response().content_type().is_some_and(|kind| kind.ends_with("xml"))
+    }
+
+    /// Where the body begins, in bytes of the source, or the end of all offsets: of a page without a body, and of one that was sent as XML, where
+    /// no text ends the head.
+    pub(crate) fn end_of_head(&self) -> u32 {
+        self.facts.body.filter(|_| !self.is_xml()).unwrap_or(u32::MAX)
+    }
+
     /// The settings of the audit.
     pub fn limits(&self) -> &'a AuditSettings {
         self.limits
@@ -185,7 +196,7 @@ impl<'a> AuditedPage<'a> {
 
     /// The descriptions in the head, white space collapsed, with their offsets.
     pub fn descriptions(&self) -> impl Iterator<Item = (String, u32)> {
-        let end = self.facts.body.unwrap_or(u32::MAX);
+        let end = self.end_of_head();
         self.metas()
             .filter(move |meta| meta.offset < end && is_named(meta, "description"))
             .map(|meta| (collapsed(meta.content.unwrap_or_default()), meta.offset))

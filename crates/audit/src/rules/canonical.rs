@@ -52,7 +52,7 @@ impl Rule for CanonicalRules {
     }
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
-        let end_of_head = page.facts().body.unwrap_or(u32::MAX);
+        let end_of_head = page.end_of_head();
         for canonical in page.canonicals() {
             let told = |code: &str| {
                 let place = canonical.offset.map(|offset| page.place(offset));

@@ -136,7 +136,8 @@ impl Rule for Content {
         for offset in &page.facts().fillers {
             findings.add(Finding::of("placeholder").at(page.place(offset + 1)));
         }
-        for offset in &page.facts().metas_in_body {
+        // A doctype with declarations ends the head of HTML, and not that of XML.
+        for offset in page.facts().metas_in_body.iter().filter(|_| !page.is_xml()) {
             findings.add(Finding::of("meta-in-body").at(page.place(*offset)));
         }
     }

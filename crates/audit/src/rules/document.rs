@@ -44,12 +44,11 @@ impl Rule for DocumentRules {
     }
 
     fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
-        // XHTML needs neither: it is XML.
-        let is_xhtml = page.page().response().content_type().is_some_and(|kind| kind.ends_with("xml"));
-        if !is_xhtml && !has_doctype(page.page().scanned().1) {
+        // XML needs neither.
+        if !page.is_xml() && !has_doctype(page.page().scanned().1) {
             findings.add(Finding::of("doctype-missing"));
         }
-        if !is_xhtml && is_charset_late(page) {
+        if !page.is_xml() && is_charset_late(page) {
             findings.add(Finding::of("charset-late"));
         }
         let heading = page.facts().headings.iter().find(|heading| heading.level == 1);

@@ -225,8 +225,7 @@ fn entries(page: &AuditedPage<'_>, alternates: &[Entry], findings: &mut Findings
         if !is_hreflang(lang) {
             findings.add(at("hreflang-invalid-code").group(lang).value(lang.as_str()));
         }
-        let head_ends = page.facts().body.unwrap_or(u32::MAX);
-        if offset.is_some_and(|offset| offset > head_ends) {
+        if offset.is_some_and(|offset| offset > page.end_of_head()) {
             findings.add(at("hreflang-outside-head"));
         }
         if let Some(url) = url {

@@ -180,14 +180,16 @@ impl Names {
         }
     }
 
+    /// One issue for the page: a table of contents repeats many names.
     fn tell(self, page: &AuditedPage<'_>, findings: &mut Findings) {
-        for (name, targets) in self.0 {
-            if (2..=Self::MAX_TARGETS).contains(&targets.len()) {
-                let finding = Finding::of("same-text-other-target").group(name);
-                let finding = finding.value(targets.keys().cloned().collect::<Vec<_>>());
-                findings.add(targets.values().map(|offset| page.place(*offset)).fold(finding, Finding::at));
-            }
+        let repeated = self.0.iter().filter(|(_, targets)| (2..=Self::MAX_TARGETS).contains(&targets.len()));
+        let (names, targets): (Vec<_>, Vec<_>) =
+            repeated.map(|(name, targets)| (name.clone(), targets)).unzip();
+        if names.is_empty() {
+            return;
         }
+        let places = targets.into_iter().flat_map(BTreeMap::values).map(|offset| page.place(*offset));
+        findings.add(places.fold(Finding::of("same-text-other-target").value(names), Finding::at));
     }
 }
 

@@ -89,6 +89,10 @@ const NAMES: &[&str] = &[
     "spider_exceptions/count",
     "start_errors",
     "urllength/request_ignored_count",
+    "warc/bytes",
+    "warc/failed",
+    "warc/responses",
+    "warc/revisits",
 ];
 
 /// Stats whose names end with something that is known only in the crawl: a status, a reason, a host, a field.

@@ -174,6 +174,12 @@ fn titles_and_descriptions(site: &mut Builder) {
         [
             |p| p.body("<meta itemprop=name name=x content=moths>"),
             |p| p.body("<pre>&lt;meta name=keywords content=moths></pre>"),
+            |p| {
+                p.doctype("<!DOCTYPE html [ <!ENTITY nbsp \"&#xA0;\"> <!ENTITY sdot \"&#x22C5;\"> ]>")
+                    .head("<meta name=keywords content=moths>")
+                    .without("content-type")
+                    .header("content-type", "application/xhtml+xml; charset=utf-8")
+            },
         ],
     );
 }
