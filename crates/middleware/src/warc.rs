@@ -63,7 +63,7 @@ pub enum WarcDigest {
 /// open file at the last commit and goes on. Files that a crawl without a job left are completed by the next crawl into the folder. A disk
 /// that is full stops the crawl, and the pages without a record are fetched when the job goes on.
 ///
-/// The stats `warc/responses`, `warc/revisits`, `warc/bytes` and `warc/files` count what was written.
+/// The stats `warc/responses`, `warc/revisits`, `warc/bytes` and `warc/failed` count what was written and what was not.
 ///
 /// ```
 /// # use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
@@ -79,7 +79,8 @@ pub enum WarcDigest {
 /// #     Ok(())
 /// # });
 /// let report = CrawlerBuilder::new(spider).plugin(Defaults).downloader(web).warc(Warc::to(&folder)).run().await?;
-/// assert_eq!((report.pages, report.stat("warc/responses")), (2, 2));
+/// // The third response is that to robots.txt.
+/// assert_eq!((report.pages, report.stat("warc/responses")), (2, 3));
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
