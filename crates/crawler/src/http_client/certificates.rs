@@ -128,60 +128,15 @@ fn key(host: &str, certificate: &[u8]) -> u128 {
     hash.digest128()
 }
 
-/// Calls the system's verifier, records its error, and accepts every certificate. Signatures are still checked, so a
-/// server that presents a certificate has its key.
-#[derive(Debug)]
-struct Recorder {
-    judge: Verifier,
-    bad: Arc<BadCertificates>,
-}
-
-impl ServerCertVerifier for Recorder {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let judged =
-            self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        let error = judged.err().map(|error| CertificateError {
-            fault: CertificateFault::of(&error),
-            message: error.to_string().into(),
-        });
-        self.bad.note(&server_name.to_str(), end_entity, error);
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.judge.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.judge.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.judge.supported_verify_schemes()
-    }
-}
-
 /// Leaves all judgements to another verifier, and tells the attempt that connects which version of TLS was agreed on and
-/// which certificate was refused: the HTTP library tells neither.
+/// which certificate was refused: the HTTP library tells neither. With a store of bad certificates it notes the error of
+/// a certificate there and accepts it. Signatures are judged in any case, so a server that presents a certificate has
+/// its key.
 #[derive(Debug)]
-struct Witness(Arc<dyn ServerCertVerifier>);
+struct Witness {
+    judge: Arc<dyn ServerCertVerifier>,
+    bad: Option<Arc<BadCertificates>>,
+}
 
 impl Witness {
     fn tell<T>(
@@ -193,7 +148,7 @@ impl Witness {
                 fault: CertificateFault::of(error),
                 certificate: Bytes::copy_from_slice(certificate),
             };
-            // Outside of an attempt nobody asks.
+            // Outside of an attempt no caller wants to know.
             let _ = ATTEMPT.try_with(|attempt| attempt.refused_certificate(refused));
         }
         judged
@@ -209,8 +164,15 @@ impl ServerCertVerifier for Witness {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let judged = self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        Self::tell(end_entity, judged)
+        let judged =
+            self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let Some(bad) = &self.bad else { return Self::tell(end_entity, judged) };
+        let error = judged.err().map(|error| CertificateError {
+            fault: CertificateFault::of(&error),
+            message: error.to_string().into(),
+        });
+        bad.note(&server_name.to_str(), end_entity, error);
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -220,7 +182,7 @@ impl ServerCertVerifier for Witness {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.2"));
-        Self::tell(cert, self.0.verify_tls12_signature(message, cert, dss))
+        Self::tell(cert, self.judge.verify_tls12_signature(message, cert, dss))
     }
 
     fn verify_tls13_signature(
@@ -230,11 +192,11 @@ impl ServerCertVerifier for Witness {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.3"));
-        Self::tell(cert, self.0.verify_tls13_signature(message, cert, dss))
+        Self::tell(cert, self.judge.verify_tls13_signature(message, cert, dss))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.judge.supported_verify_schemes()
     }
 }
 
@@ -357,13 +319,13 @@ impl Trust {
         let system = || authorities.verifier(&provider);
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
-        let judged = |judge: Arc<dyn ServerCertVerifier>| {
-            builder.clone().dangerous().with_custom_certificate_verifier(Arc::new(Witness(judge)))
+        let judged = |judge: Arc<dyn ServerCertVerifier>, bad| {
+            builder.clone().dangerous().with_custom_certificate_verifier(Arc::new(Witness { judge, bad }))
         };
         let builder = match self {
-            Self::System => judged(Arc::new(system()?)),
-            Self::Recorded(bad) => judged(Arc::new(Recorder { judge: system()?, bad })),
-            Self::All => judged(Arc::new(Unverified(Arc::clone(&provider)))),
+            Self::System => judged(Arc::new(system()?), None),
+            Self::Recorded(bad) => judged(Arc::new(system()?), Some(bad)),
+            Self::All => judged(Arc::new(Unverified(Arc::clone(&provider))), None),
             Self::None => builder.with_root_certificates(RootCertStore::empty()),
         };
         let mut config = builder.with_no_client_auth();
