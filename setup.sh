@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests need on a Debian machine: packages of the system, and a Prometheus, an S3 server and readers of archives in the
-# target folder.
+# Installs what the tests need on a Debian machine: packages of the system, and in the target folder a Prometheus, an S3 server, query engines and
+# readers of archives.
 # `./setup.sh --check` installs nothing: it names what is missing and fails.
 set -eu
 cd "$(dirname "$0")"
@@ -44,6 +44,19 @@ package() { # package NAME: a package of Debian is needed
 
 need() { has "$1" || package "$2"; } # need COMMAND PACKAGE
 
+venv() { # venv NAME PACKAGE...: packages of Python are needed, in an environment of their own
+    environment="$tools/$1"
+    shift
+    missing="$missing $*"
+    $is_check || {
+        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
+        mkdir -p "$tools"
+        rm -rf "$environment"
+        python3 -m venv "$environment"
+        "$environment/bin/pip" install -q --disable-pip-version-check "$@"
+    }
+}
+
 need cargo cargo
 need cc gcc
 # Tests of indexes in Redis start servers of their own.
@@ -67,39 +80,16 @@ if ! has prometheus || ! has promtool; then
     }
 fi
 
-if ! has moto_server; then
-    missing="$missing moto_server"
-    $is_check || {
-        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
-        mkdir -p "$tools"
-        rm -rf "$tools/moto-$moto"
-        python3 -m venv "$tools/moto-$moto"
-        "$tools/moto-$moto/bin/pip" install -q --disable-pip-version-check "moto[s3]==$moto" "flask==3.1.3" "flask-cors==6.0.5"
-    }
-fi
+has moto_server || venv "moto-$moto" "moto[s3]==$moto" "flask==3.1.3" "flask-cors==6.0.5"
 
 if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb, datafusion, pyarrow' 2>/dev/null; then
-    missing="$missing duckdb datafusion"
-    $is_check || {
-        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
-        mkdir -p "$tools"
-        rm -rf "$tools/engines-$engines"
-        python3 -m venv "$tools/engines-$engines"
-        "$tools/engines-$engines/bin/pip" install -q --disable-pip-version-check "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1"
-    }
+    venv "engines-$engines" "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1"
 fi
 
 if ! has warc-python; then
-    missing="$missing warc-python"
-    $is_check || {
-        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
-        mkdir -p "$tools"
-        rm -rf "$tools/warc-$warc"
-        python3 -m venv "$tools/warc-$warc"
-        "$tools/warc-$warc/bin/pip" install -q --disable-pip-version-check "warcio==$warc" "fastwarc==2.0.1" "cdxj-indexer==1.5.0"
-        # A name of its own: the python3 of the folder must not become that of the tests.
-        ln -s python3 "$tools/warc-$warc/bin/warc-python"
-    }
+    venv "warc-$warc" "warcio==$warc" "fastwarc==2.0.1" "cdxj-indexer==1.5.0"
+    # A name of its own: the python3 of the folder must not become that of the tests.
+    $is_check || ln -s python3 "$tools/warc-$warc/bin/warc-python"
 fi
 
 if $is_check && [ -n "$missing" ]; then
