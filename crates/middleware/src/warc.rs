@@ -55,7 +55,7 @@ pub enum WarcDigest {
 /// Writes every exchange of a crawl into WARC 1.1 files (ISO 28500:2017). Not configured unless `warc_dir` is set.
 ///
 /// Pages, redirects, error pages, retries and robots.txt are written as `response` and `request`, with a `metadata` record of how the page was
-/// found; what came from the HTTP cache is not. A body that the files have already becomes a `revisit`, also if an earlier crawl wrote it
+/// found; responses from the HTTP cache are not. A body that the files have already becomes a `revisit`, also if an earlier crawl wrote it
 /// into the folder. A download without a complete head of a response leaves no record. A body of another type than a page is read and
 /// written only with `download_binary`.
 ///

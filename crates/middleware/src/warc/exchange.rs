@@ -26,6 +26,8 @@ pub(super) struct Exchange {
     method: Method,
     status: StatusCode,
     version: Version,
+    /// The version of TLS; known of the first exchange of a connection.
+    tls: Option<&'static str>,
     truncated: Option<&'static str>,
     request_head: Vec<u8>,
     request_body: Bytes,
@@ -52,6 +54,7 @@ impl Exchange {
             method: request.method.clone(),
             status: response.status,
             version: response.version,
+            tls: response.tls_version,
             truncated: truncation(response),
             request_head: head_of(request, keeps_credentials),
             request_body: request.body.clone(),
@@ -138,6 +141,9 @@ impl Exchange {
         };
         if let Some(protocol) = protocol {
             record = record.field("WARC-Protocol", protocol);
+        }
+        if let Some(tls) = self.tls {
+            record = record.field("WARC-Protocol", &tls.to_ascii_lowercase().replace(' ', "/"));
         }
         match self.truncated {
             Some(why) if kind == RecordKind::Response => record.field("WARC-Truncated", why),
@@ -264,5 +270,14 @@ mod tests {
         let members = exchange.members(&digest, None, Options::default());
         let head = WarcReader::new(&members[..]).next_head().unwrap().unwrap();
         assert_eq!(head.get("WARC-Truncated"), Some("length"));
+    }
+
+    #[test]
+    fn protocols_are_fields_of_their_own() {
+        let mut secure = response(200, "page");
+        (secure.version, secure.tls_version) = (Version::HTTP_2, Some("TLS 1.3"));
+        let members = exchange(&secure).members(&DigestKind::Sha1.of(b"page"), None, Options::default());
+        let head = WarcReader::new(&members[..]).next_head().unwrap().unwrap();
+        assert_eq!(head.all("WARC-Protocol").collect::<Vec<_>>(), ["h2", "tls/1.3"]);
     }
 }
