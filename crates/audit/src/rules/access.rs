@@ -75,7 +75,7 @@ const CODES: &[Code] = &[
         .source("WCAG 4.1.2")
         .example("<iframe src=/map>", "<iframe src=/map title=\"Map of the moths\">"),
     code("role-invalid")
-        .headline("Roles that there are not")
+        .headline("Roles that do not exist")
         .text(
             "None of the roles of an element is in WAI-ARIA 1.2 or one of its modules; abstract roles are none.",
             "Screen readers ignore it.",

@@ -22,7 +22,7 @@ const CODES: &[Code] = &[
         .text("A `link rel=canonical` stands behind the end of the head.", "Search engines ignore it.", "Move it into the head, or close what ended the head too early.")
         .example("<body><link rel=canonical href=\"https://example.org/a\">", "<head><link rel=canonical href=\"https://example.org/a\"></head>"),
     code("canonical-invalid")
-        .headline("Canonical URLs that are none").severity(Error)
+        .headline("Canonical URLs that are not valid").severity(Error)
         .text("The address of a canonical URL is empty, no http or https URL, or has a scheme in the place of the host.", "Search engines ignore it.", "Name the URL of the page.")
         .example("<link rel=canonical href=\"https://https://example.org/a\">", "<link rel=canonical href=\"https://example.org/a\">"),
     code("canonical-fragment")

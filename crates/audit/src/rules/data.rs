@@ -15,7 +15,7 @@ const fn code(name: &'static str) -> Code {
 
 const CODES: &[Code] = &[
     code("jsonld-invalid")
-        .headline("JSON-LD that is no JSON")
+        .headline("JSON-LD that is not valid JSON")
         .severity(Error)
         .text(
             "A script with the type application/ld+json has content that is no JSON.",

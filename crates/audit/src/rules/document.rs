@@ -16,7 +16,7 @@ const fn code(name: &'static str) -> Code {
 const CODES: &[Code] = &[
     code("doctype-missing")
         .headline("Pages without a doctype")
-        .text("The source of a page does not begin with a doctype.", "Browsers show it as those of 1998 did (quirks mode).", "Begin with `<!doctype html>`.")
+        .text("The source of a page does not begin with a doctype.", "Browsers lay it out in quirks mode, by the rules of old browsers.", "Begin with `<!doctype html>`.")
         .source("HTML: the doctype").example("<html><head>", "<!doctype html><html><head>"),
     code("charset-late")
         .headline("Pages that state their encoding too late or not at all")

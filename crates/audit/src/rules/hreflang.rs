@@ -100,7 +100,7 @@ const CODES: &[Code] = &[
         )
         .example("en and de for one URL", "en for /en, de for /de"),
     code("hreflang-invalid-code")
-        .headline("Translations with a language that there is not")
+        .headline("Translations with a language that does not exist")
         .severity(Error)
         .text(
             "The language of an entry is none, or its region is no country (ISO 639, ISO 3166-1).",

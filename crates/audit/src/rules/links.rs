@@ -56,11 +56,11 @@ const CODES: &[Code] = &[
         .text("A link has no text, no alternative text and no label, and is not hidden from readers.", "Screen readers cannot name it.", "Give it a text or an aria-label.")
         .source("WCAG 2.4.4").example("<a href=/><img src=a.png alt=\"\"></a>", "<a href=/><img src=a.png alt=Home></a>"),
     code("link-malformed")
-        .headline("Links whose address is no URL").severity(Error)
+        .headline("Links whose address is not a valid URL").severity(Error)
         .text("The address of a link cannot be read as a URL, has a misspelled scheme (`htttp:`), or two schemes (`http://https://`).", "The link leads nowhere.", "Correct the address.")
         .source("URL Standard").example("<a href=\"http://https://example.org/\">", "<a href=\"https://example.org/\">"),
     code("mailto-invalid")
-        .headline("Links to e-mail addresses that are none")
+        .headline("Links to e-mail addresses that are not valid")
         .text("A `mailto:` link has neither an address nor fields, or an address without a name, an @ or a domain.", "Mail cannot be sent.", "Correct the address.")
         .source("RFC 6068").example("<a href=\"mailto:info.example.org\">", "<a href=\"mailto:info@example.org\">"),
     code("same-text-other-target")

@@ -65,7 +65,7 @@ const CODES: &[Code] = &[
         .source("OWASP").example("Server: nginx/1.18.0", "Server: nginx"),
     code("hsts-short")
         .headline("Strict-Transport-Security that soon ends").severity(Notice)
-        .text("The max-age of `Strict-Transport-Security` is above 0 and below 180 days (15,552,000 seconds).", "Who comes back later may begin by http.", "Send a max-age of a year.")
+        .text("The max-age of `Strict-Transport-Security` is above 0 and below 180 days (15,552,000 seconds).", "A visitor who returns later may begin with http.", "Send a max-age of a year.")
         .source("OWASP: HTTP Strict Transport Security").example("max-age=86400", "max-age=31536000"),
     code("csp-weak")
         .headline("Content-Security-Policies that let any script run").severity(Notice)
@@ -89,7 +89,7 @@ const CODES: &[Code] = &[
         .source("Fetch: CORS protocol").example("Allow-Origin: null, Allow-Credentials: true", "Allow-Origin: https://app.example.org"),
     code("sri-missing")
         .headline("Files of other sites that nobody checks").severity(Notice)
-        .text("A page loads a script or a style sheet of another site (another registrable domain) without `integrity`. Well-known services whose files change by themselves are left out.", "Who changes the file there changes the page here.", "Add integrity and crossorigin, or keep the file on the site.")
+        .text("A page loads a script or a style sheet of another site (another registrable domain) without `integrity`. Well-known services whose files change by themselves are left out.", "A change of the file there changes the page here.", "Add integrity and crossorigin, or keep the file on the site.")
         .source("Subresource Integrity").example("<script src=https://cdn.example/a-1.2.js>", "<script src=https://cdn.example/a-1.2.js integrity=sha384-... crossorigin>"),
 ];
 

@@ -20,7 +20,7 @@ const fn code(name: &'static str) -> Code {
 const CODES: &[Code] = &[
     code("url-variant-duplicate")
         .headline("Pages under several variants of a URL").of_site().judges(Indexable)
-        .text("Two URLs answer 200 with the same own text that differ only in letter case, a slash at the end, a name such as index.html, the scheme, or `www.`.", "One page competes with itself.", "Answer 301 to one of them, or name a canonical URL.")
+        .text("Two URLs answer 200 with the same own text that differ only in letter case, a slash at the end, a name such as index.html, the scheme, or `www.`.", "The variants compete with each other in search results.", "Answer 301 to one of them, or name a canonical URL.")
         .example("/about and /about/ with one text", "/about/ with 301 to /about"),
     code("url-tracking")
         .headline("Internal links with tracking parameters").of_site().judges(Any)
