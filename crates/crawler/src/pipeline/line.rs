@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::task::{Context as TaskContext, Poll};
 
 use super::OnItem;
-use super::stage::{InFlight, Stage, guarded, within};
+use super::stage::{InFlight, Stage, Work};
 use crate::context::Context;
 use crate::dyn_spider::GivenItems;
 use crate::error::{Error, Result};
@@ -196,7 +196,8 @@ impl<I: Send + 'static> Pipelines<I> {
                     return;
                 }
                 Stage::Serial(pipeline, longest) => {
-                    within(*longest, guarded(async { pipeline.process_item(item, cx).await })).await
+                    let mut work = Work::begin(*longest, || pipeline.process_item(item, cx));
+                    (&mut work).await
                 }
             };
             match self.judged(result, cx) {

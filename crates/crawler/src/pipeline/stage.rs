@@ -1,8 +1,9 @@
 //! A stage: one pipeline without its type, and the items that it works on.
 
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
+use std::any::Any;
+use std::future::{Future, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::task::JoinHandle;
+use tokio::time::Sleep;
 
 use super::line::{BatchId, Entry};
 use super::{ConcurrentPipeline, OnItem, Pipeline};
@@ -80,9 +82,7 @@ impl<I: Send + 'static, P: ConcurrentPipeline<I>> DynConcurrent<I> for Shared<P>
 
     fn start(&self, item: I, cx: Context) -> JoinHandle<Result<OnItem<I>>> {
         let (pipeline, timeout) = (Arc::clone(&self.pipeline), self.timeout);
-        tokio::spawn(async move {
-            within(timeout, guarded(async { pipeline.process_item(item, &cx).await })).await
-        })
+        tokio::spawn(async move { Work::begin(timeout, || Box::pin(pipeline.process_item(item, &cx))).await })
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<()>> {
@@ -203,23 +203,55 @@ impl<I> Drop for InFlight<I> {
     }
 }
 
-/// Limits the time of one item. A timer costs more than most items, so there is none until the first wait.
-pub(super) async fn within<T>(longest: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let Some(longest) = longest else { return work.await };
-    let mut work = pin!(work);
-    if let Poll::Ready(result) = std::future::poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await {
-        return result;
+/// The work of a pipeline on one item: a panic ends it with an error, and so does a time above the limit.
+///
+/// It is a future of few words, because it is moved for every item of every stage. A timer costs more than most items, so
+/// there is none until the first wait.
+pub(super) struct Work<'a, T> {
+    future: BoxFuture<'a, Result<T>>,
+    longest: Option<Duration>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl<'a, T: Send + 'a> Work<'a, T> {
+    /// A method that panics before it returns its future is covered as well.
+    pub(super) fn begin(
+        longest: Option<Duration>,
+        method: impl FnOnce() -> BoxFuture<'a, Result<T>>,
+    ) -> Self {
+        let future = catch_unwind(AssertUnwindSafe(method));
+        let future = future.unwrap_or_else(|panic| Box::pin(ready(Err(panicked(&*panic)))));
+        Self { future, longest, timer: None }
     }
-    tokio::time::timeout(longest, work).await.unwrap_or_else(|_| {
-        Err(Error::msg(format!("it took longer than {} s (setting item_timeout)", longest.as_secs_f64())))
-    })
+}
+
+impl<T> Future for Work<'_, T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<T>> {
+        let this = &mut *self;
+        match catch_unwind(AssertUnwindSafe(|| this.future.as_mut().poll(task))) {
+            Ok(Poll::Ready(result)) => return Poll::Ready(result),
+            Ok(Poll::Pending) => {}
+            Err(panic) => return Poll::Ready(Err(panicked(&*panic))),
+        }
+        let Some(longest) = this.longest else { return Poll::Pending };
+        let timer = this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(longest)));
+        timer.as_mut().poll(task).map(|()| {
+            Err(Error::msg(format!("it took longer than {} s (setting item_timeout)", longest.as_secs_f64())))
+        })
+    }
 }
 
 /// Turns a panic of user code into an error. The caller passes an async block, so that a method that panics before it
 /// returns its future is covered as well.
-pub(super) async fn guarded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+async fn guarded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(result) => result,
-        Err(panic) => Err(Error::msg(format!("panicked: {}", panic_message(&*panic)))),
+        Err(panic) => Err(panicked(&*panic)),
     }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    Error::msg(format!("panicked: {}", panic_message(panic)))
 }
