@@ -89,6 +89,13 @@ pub(crate) fn project(args: &NewArgs) -> Outcome {
     writeln!(stdout, "  cd {name}")?;
     writeln!(stdout, "  cargo run -- crawl quotes -o quotes.jsonl")?;
     writeln!(stdout, "  huntsman genspider NAME URL")?;
+    // What a project builds is mostly Huntsman itself.
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        writeln!(
+            stdout,
+            "The first build takes minutes; projects share it if CARGO_TARGET_DIR names one folder for all."
+        )?;
+    }
     Ok(Exit::Done)
 }
 
