@@ -90,7 +90,7 @@ const CODES: &[Code] = &[
         .source("sitemaps.org").example("<loc> that answers 404", "<loc> that answers 200"),
     code("conflicting-follow")
         .headline("Pages linked both with and without nofollow").of_site().judges(Indexable)
-        .text("Links within the site lead to a page both with and without `rel=nofollow`.", "The signals contradict each other.", "Take nofollow out.")
+        .text("Links of other pages of the site lead to a page both with and without `rel=nofollow`.", "The signals contradict each other.", "Take nofollow out.")
         .source("Google Search Central: qualify outbound links").example("<a href=/a rel=nofollow>  and  <a href=/a>", "<a href=/a>"),
     code("pagination-rel")
         .headline("Broken series of pages").of_site()
@@ -194,7 +194,8 @@ fn follows(site: &Site, target: Address<'_>, findings: &mut Findings) {
     if !has_nofollow {
         return;
     }
-    let marked = || target.links().filter(|link| link.source().kind() == Some(Kind::Page) && link.nofollow());
+    let is_other = |page: Address<'_>| page.kind() == Some(Kind::Page) && Some(page) != target.requested();
+    let marked = || target.links().filter(|link| link.nofollow() && is_other(link.source()));
     let told = |code: &str| site.told(Finding::of(code).url(&target.url()), marked());
     findings.add(told("internal-nofollow"));
     if has_follow && target.requested().is_some_and(|answered| answered.is(Indexable)) {

@@ -393,7 +393,8 @@ impl Build<'_> {
                 return Ok(());
             }
             columns.set_if(spelled, Flag::LINKED, spelled != source);
-            if record.kind == Kind::Page {
+            // A link to a place on the same page says nothing of other pages.
+            if record.kind == Kind::Page && to != source {
                 let flag = if edge.nofollow { Flag::LINKED_NOFOLLOW } else { Flag::LINKED_FOLLOW };
                 columns.set(spelled, flag);
             }

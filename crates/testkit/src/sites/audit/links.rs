@@ -215,7 +215,8 @@ fn follows(site: &mut Builder) {
     site.expect("internal-nofollow", "/internal-nofollow/target");
     site.page("/internal-nofollow/miss-1", |p| p.body(&nofollow("https://other.example/page")));
     site.page("/internal-nofollow/miss-2", |p| p.body("<a rel=follow href=/>Front page</a>"));
-    site.misses("internal-nofollow", 2);
+    site.page("/internal-nofollow/miss-3", |p| p.body(&nofollow("#top")));
+    site.misses("internal-nofollow", 3);
     // The list links to it, too, without nofollow.
     site.page("/conflicting-follow/target", |p| p);
     site.page("/conflicting-follow/planted", |p| p.body(&nofollow("/conflicting-follow/target")));
@@ -226,7 +227,9 @@ fn follows(site: &mut Builder) {
     site.page("/conflicting-follow/miss-1", |p| p.body(&nofollow("/conflicting-follow/noindex")));
     site.expect("internal-nofollow", "/conflicting-follow/noindex");
     site.page("/conflicting-follow/miss-2", |p| p.body(&nofollow("/internal-nofollow/target")));
-    site.misses("conflicting-follow", 2);
+    // Linked by the list without nofollow.
+    site.page("/conflicting-follow/miss-3", |p| p.body(&nofollow("/conflicting-follow/miss-3#top")));
+    site.misses("conflicting-follow", 3);
     site.page("/url-session/planted", |p| p.body(&link("/session?PHPSESSID=a1")));
     site.answer("/session?PHPSESSID=a1", Reply::text("a session"));
     site.expect("url-session", "/session?PHPSESSID=a1");
