@@ -145,6 +145,8 @@ struct State {
     buffer: Vec<u8>,
     buffered_items: usize,
     flushed_at: Timestamp,
+    /// Read once, because a lookup for each item costs as much as writing a field.
+    settings: FeedSettings,
     batch: u64,
     /// The number of files that were opened.
     files: u64,
@@ -606,6 +608,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
             return Err(Error::usage(format!("{} needs a file: it cannot go to standard output", F::NAME)));
         }
         self.format.configure(cx.settings());
+        self.state.settings = cx.settings().of_or_default();
         self.state.flushed_at = cx.now();
         self.state.context = Some(cx.clone());
         self.go_on_uploading(cx).await;
@@ -621,11 +624,12 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
             return Ok(OnItem::Keep(item));
         }
         self.check()?;
+        // Both are rare, and their futures take kilobytes, which would be copied for every item.
         if self.batch_items.is_some_and(|limit| self.state.in_batch >= limit) {
-            self.close_file().await?;
+            Box::pin(self.close_file()).await?;
         }
         if self.state.writer.is_none() {
-            self.next_file().await?;
+            Box::pin(self.next_file()).await?;
         }
         let whole = self.state.buffer.len();
         let Self { format, fields, state, .. } = self;
@@ -636,11 +640,13 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         state.in_batch += 1;
         state.written += 1;
         state.buffered_items += 1;
-        let settings = cx.settings();
-        let own: FeedSettings = settings.of_or_default();
-        let is_late = cx.now().since(state.flushed_at) >= seconds(own.feed_flush_interval);
-        if is_late || state.buffered_items >= own.feed_flush_items || state.buffer.len() >= MAX_BUFFER {
-            state.flushed_at = cx.now();
+        let now = cx.now();
+        let is_late = now.since(state.flushed_at) >= seconds(state.settings.feed_flush_interval);
+        if is_late
+            || state.buffered_items >= state.settings.feed_flush_items
+            || state.buffer.len() >= MAX_BUFFER
+        {
+            state.flushed_at = now;
             self.write_out()?;
         }
         Ok(OnItem::Keep(item))
