@@ -46,8 +46,8 @@ enum End {
 /// room, and new items enter only when the first one has, so the number of items in the line is bounded.
 pub(crate) struct Pipelines<I> {
     stages: Vec<Stage<I>>,
-    /// Items that were taken and have not entered the first stage.
-    new: VecDeque<Entry<I>>,
+    /// Items that were taken and have not entered the first stage, by batch. No batch is empty.
+    new: VecDeque<(BatchId, std::vec::IntoIter<I>)>,
     /// An item that was processed by the concurrent stage of this index, and has not gone on.
     arrived: Option<(usize, BatchId, Result<OnItem<I>>)>,
     ended: Vec<Ended>,
@@ -93,9 +93,12 @@ impl<I: Send + 'static> DynPipelines for Pipelines<I> {
     }
 
     fn take(&mut self, items: GivenItems, batch: BatchId) -> usize {
-        let before = self.new.len();
-        self.new.extend(items.into_vec().into_iter().map(|item| Entry { item, batch }));
-        self.new.len() - before
+        let items = items.into_vec();
+        let number = items.len();
+        if number > 0 {
+            self.new.push_back((batch, items.into_iter()));
+        }
+        number
     }
 
     fn has_room(&self) -> bool {
@@ -138,7 +141,7 @@ impl<I: Send + 'static> DynPipelines for Pipelines<I> {
                         Err(end) => self.left(batch, end),
                     }
                 } else if self.has_room_from(0)
-                    && let Some(entry) = self.new.pop_front()
+                    && let Some(entry) = self.next_new()
                 {
                     self.pass(entry, 0, cx).await;
                 } else {
@@ -179,6 +182,16 @@ impl<I: Send + 'static> DynPipelines for Pipelines<I> {
 impl<I: Send + 'static> Pipelines<I> {
     pub(crate) fn new(stages: Vec<Stage<I>>) -> Self {
         Self { stages, new: VecDeque::new(), arrived: None, ended: Vec::new() }
+    }
+
+    /// The next item that enters the first stage.
+    fn next_new(&mut self) -> Option<Entry<I>> {
+        let (batch, items) = self.new.front_mut()?;
+        let entry = items.next().map(|item| Entry { item, batch: *batch });
+        if items.len() == 0 {
+            self.new.pop_front();
+        }
+        entry
     }
 
     /// Whether the next concurrent stage at or after this index has room; the end always has.
