@@ -487,11 +487,7 @@ impl SpiderMiddleware for AvoidDup {
             if let Some(named) = page.canonical().filter(is_here) {
                 predictor.claim(&site, number, page.url(), &named);
             }
-            for url in links.urls() {
-                for link in links.contexts(url, number) {
-                    predictor.link(&site, url, link);
-                }
-            }
+            predictor.link_all(&site, number, &links);
             number
         };
         cx.stats().inc("avoid_dup/learnt");

@@ -84,21 +84,19 @@ impl Sketch {
         if words.len() < MIN_WORDS {
             return None;
         }
-        let mut hashes: Vec<u32> = words
-            .array_windows::<SHINGLE>()
-            .map(|words| words.iter().fold(Mix::new(4), |hash, word| hash.with(u64::from(*word))).0 as u32)
-            .collect();
+        let mut hashes = Vec::with_capacity(words.len());
+        // Pushed one by one: compilers turn a collecting loop into vector instructions, which multiply 64 bits in many steps and are slower.
+        for shingle in words.array_windows::<SHINGLE>() {
+            let hash = shingle.iter().fold(Mix::new(4), |hash, word| hash.with(u64::from(*word)));
+            hashes.push(hash.0 as u32);
+        }
         remove_repeated(&mut hashes);
         let all = hashes.len();
         if all < MIN_SHINGLES {
             return None;
         }
         let bands = bands(&hashes);
-        if all > SKETCH {
-            hashes.select_nth_unstable(SKETCH);
-            hashes.truncate(SKETCH);
-        }
-        hashes.sort_unstable();
+        keep_smallest(&mut hashes);
         Some(Self { hashes: hashes.into(), all: all as u32, bands: Some(bands) })
     }
 
@@ -127,28 +125,67 @@ impl Sketch {
     }
 }
 
-/// Removes the hashes that were there before, by a table in which a hash is looked for from the place on that its upper bits say.
+/// Removes the hashes that were there before.
 fn remove_repeated(hashes: &mut Vec<u32>) {
-    let bits = (2 * hashes.len()).next_power_of_two().ilog2().max(1);
-    // 0 marks a free place, so it cannot be in the table.
-    let mut table = vec![0; 1 << bits];
-    let mut has_zero = false;
-    hashes.retain(|hash| {
-        if *hash == 0 {
-            return !std::mem::replace(&mut has_zero, true);
+    let mut seen = SeenHashes::with_capacity(hashes.len());
+    let mut kept = 0;
+    for at in 0..hashes.len() {
+        let hash = hashes[at];
+        hashes[kept] = hash;
+        kept += usize::from(seen.insert(hash));
+    }
+    hashes.truncate(kept);
+}
+
+/// Leaves the smallest of different hashes, sorted.
+fn keep_smallest(hashes: &mut Vec<u32>) {
+    if hashes.len() > SKETCH {
+        // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
+        let bound = (u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / hashes.len() as u64) as u32;
+        if hashes.iter().filter(|hash| **hash <= bound).count() >= SKETCH {
+            hashes.retain(|hash| *hash <= bound);
         }
-        let mut at = (hash >> (32 - bits)) as usize;
+        if hashes.len() > SKETCH {
+            hashes.select_nth_unstable(SKETCH);
+            hashes.truncate(SKETCH);
+        }
+    }
+    hashes.sort_unstable();
+}
+
+/// A set of hashes: a table in which a hash is looked for from the place on that its upper bits say.
+struct SeenHashes {
+    /// 0 marks a free place, so it cannot be in the table.
+    table: Vec<u32>,
+    has_zero: bool,
+    bits: u32,
+}
+
+impl SeenHashes {
+    /// A set for at most so many hashes.
+    fn with_capacity(hashes: usize) -> Self {
+        let bits = (2 * hashes).next_power_of_two().ilog2().max(1);
+        Self { table: vec![0; 1 << bits], has_zero: false, bits }
+    }
+
+    /// Whether a hash is new.
+    #[inline]
+    fn insert(&mut self, hash: u32) -> bool {
+        if hash == 0 {
+            return !std::mem::replace(&mut self.has_zero, true);
+        }
+        let mut at = (hash >> (32 - self.bits)) as usize;
         loop {
-            match table[at] {
+            match self.table[at] {
                 0 => {
-                    table[at] = *hash;
+                    self.table[at] = hash;
                     return true;
                 }
-                known if known == *hash => return false,
-                _ => at = (at + 1) & (table.len() - 1),
+                known if known == hash => return false,
+                _ => at = (at + 1) & (self.table.len() - 1),
             }
         }
-    });
+    }
 }
 
 /// The bands of a set of hashes. Each hash is in one of the bins, whose value is the least; an empty bin takes that of another one, which
@@ -177,12 +214,14 @@ fn bands(hashes: &[u32]) -> [u32; BANDS] {
     })
 }
 
-/// The Jaccard similarity of two sketches, each with the number of all its hashes; exact if both texts are short.
-fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> f64 {
+/// The Jaccard similarity of two sketches, each with the number of all its hashes; exact if both texts are short. `None` if it is below
+/// [`SIMILAR`], which is mostly known after some hashes.
+fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> Option<f64> {
     let is_exact = one.1 as usize <= SKETCH && other.1 as usize <= SKETCH;
-    let most = if is_exact { usize::MAX } else { SKETCH };
+    let most = if is_exact { one.0.len() + other.0.len() } else { SKETCH };
+    let most_apart = ((1.0 - SIMILAR) * most as f64) as usize + 1;
     let (mut a, mut b, mut union, mut both) = (0, 0, 0usize, 0usize);
-    while union < most && (a < one.0.len() || b < other.0.len()) {
+    while union < most && union - both <= most_apart && (a < one.0.len() || b < other.0.len()) {
         union += 1;
         match (one.0.get(a), other.0.get(b)) {
             (Some(x), Some(y)) if x == y => {
@@ -195,7 +234,7 @@ fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> f64 {
             _ => b += 1,
         }
     }
-    both as f64 / union.max(1) as f64
+    Some(both as f64 / union.max(1) as f64).filter(|similarity| *similarity >= SIMILAR)
 }
 
 /// Whether two texts with these numbers of hashes can have the same content.
@@ -440,7 +479,7 @@ impl Groups {
             let is_older = first.is_none_or(|(group, _)| leader.group < group);
             if is_older && !is_known && may_equal(leader.all, sketch.all) {
                 let similarity = similarity((&leader.hashes, leader.all), (&sketch.hashes, sketch.all));
-                if similarity >= SIMILAR {
+                if let Some(similarity) = similarity {
                     let apart = (1.0 - similarity) * f64::from(leader.all.max(sketch.all));
                     first = Some((leader.group, apart.ceil() as u32));
                 }
@@ -582,6 +621,22 @@ mod tests {
             one.iter().zip(&other).any(|(one, other)| one == other)
         });
         assert!(found.count() <= 20);
+    }
+
+    #[test]
+    fn the_smallest_hashes_are_kept_however_they_are_spread() {
+        let spread = |shift: u32| {
+            (0..2_000u32).map(move |at| at.wrapping_mul(0x9E37_79B9) >> shift << 12 | at).collect()
+        };
+        let all_large: Vec<u32> = (0..2_000).map(|at| u32::MAX - at).collect();
+        for hashes in [spread(0), spread(20), spread(31), all_large, (0..128).rev().collect(), vec![3, 1, 2]]
+        {
+            let mut kept = hashes.clone();
+            keep_smallest(&mut kept);
+            let mut sorted = hashes;
+            sorted.sort_unstable();
+            assert_eq!(kept, sorted[..sorted.len().min(SKETCH)]);
+        }
     }
 
     #[test]

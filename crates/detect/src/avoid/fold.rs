@@ -33,8 +33,16 @@ impl Fold {
     }
 
     pub(crate) fn of(words: &[u32]) -> Self {
-        let mut fold = Self::default();
-        words.iter().for_each(|word| fold.push(*word));
+        let (fours, rest) = words.as_chunks::<4>();
+        // The products of four words do not wait for each other.
+        let value = fours.iter().fold(0, |value, four| {
+            let shifted = u128::from(value) * u128::from(POWERS[4]);
+            let words = four.iter().zip([3, 2, 1, 0]);
+            let add = |sum, (word, at): (&u32, usize)| sum + (u128::from(*word) + 1) * u128::from(POWERS[at]);
+            reduced(reduced(halves(words.fold(shifted, add))))
+        });
+        let mut fold = Self { value, words: 4 * fours.len() as u32 };
+        rest.iter().for_each(|word| fold.push(*word));
         fold
     }
 
@@ -68,8 +76,14 @@ fn power(words: u32) -> u64 {
 
 #[inline]
 const fn times(one: u64, other: u64) -> u64 {
-    let product = one as u128 * other as u128;
-    reduced((product as u64 & PRIME) + (product >> 61) as u64)
+    reduced(halves(one as u128 * other as u128))
+}
+
+/// The sum of the lower 61 bits and the others, which is the same in the field. That of a product is less than twice the prime, and that of a
+/// product and some words less than three times the prime.
+#[inline]
+const fn halves(product: u128) -> u64 {
+    (product as u64 & PRIME) + (product >> 61) as u64
 }
 
 /// For numbers of less than twice the prime.
@@ -86,6 +100,9 @@ mod tests {
     fn parts_make_the_whole_wherever_they_begin() {
         let words: Vec<u32> = (0..500u32).map(|word| word.wrapping_mul(0x9E37_79B9)).collect();
         let whole = Fold::of(&words);
+        let mut pushed = Fold::default();
+        words.iter().for_each(|word| pushed.push(*word));
+        assert_eq!(pushed, whole);
         for cut in [0, 1, 63, 64, 65, 200, 499, 500] {
             let mut parts = Fold::of(&words[..cut]);
             parts.append(Fold::of(&words[cut..]));

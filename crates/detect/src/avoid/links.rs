@@ -10,52 +10,71 @@ use super::site::{LINKS, LinkContext};
 
 /// The most places of links to one URL that are kept for a page.
 const PLACES: usize = LINKS;
+/// Space for at most so many links is allotted at first.
+const USUAL_LINKS: usize = 256;
 
 /// The places of the links of a page, by the URL to which they lead, without fragment. A page may link to a URL several times; the first
 /// six distinct places are kept.
 #[derive(Clone, Debug, Default)]
 pub struct LinkPlaces {
     /// In the order of the document.
-    links: Vec<(Url, SmallVec<[u64; 2]>)>,
+    links: Vec<LinkedUrl>,
     /// By the hash of the URL.
     numbers: HashMap<u64, usize>,
+}
+
+/// A URL to which a page links.
+#[derive(Clone, Debug)]
+pub(super) struct LinkedUrl {
+    pub(super) url: Url,
+    /// The hash of the URL.
+    pub(super) hash: u64,
+    /// The places of the links.
+    pub(super) places: SmallVec<[u64; 2]>,
 }
 
 impl LinkPlaces {
     /// Collects links. `resolve` makes a URL of an address; it returns `None` for links that lead away from the site. It is called once for
     /// each distinct address.
     pub fn of<'a>(links: impl Iterator<Item = Link<'a>>, resolve: impl Fn(&str) -> Option<Url>) -> Self {
-        let mut places = Self::default();
-        let mut resolved: HashMap<&'a str, Option<usize>> = HashMap::new();
+        let expected = links.size_hint().0.min(USUAL_LINKS);
+        let mut linked =
+            Self { links: Vec::with_capacity(expected), numbers: HashMap::with_capacity(expected) };
+        let mut resolved: HashMap<&'a str, Option<usize>> = HashMap::with_capacity(expected);
         for link in links {
             let to = *resolved.entry(link.href).or_insert_with(|| {
                 let mut url = resolve(link.href)?;
-                let next = places.links.len();
-                let number = *places.numbers.entry(hash_of(&url)).or_insert(next);
+                let (hash, next) = (hash_of(&url), linked.links.len());
+                let number = *linked.numbers.entry(hash).or_insert(next);
                 if number == next {
                     url.set_fragment(None);
-                    places.links.push((url, SmallVec::new()));
+                    linked.links.push(LinkedUrl { url, hash, places: SmallVec::new() });
                 }
                 Some(number)
             });
-            let Some((_, of_url)) = to.map(|to| &mut places.links[to]) else { continue };
-            if of_url.len() < PLACES && !of_url.contains(&link.path) {
-                of_url.push(link.path);
+            let Some(LinkedUrl { places, .. }) = to.map(|to| &mut linked.links[to]) else { continue };
+            if places.len() < PLACES && !places.contains(&link.path) {
+                places.push(link.path);
             }
         }
-        places
+        linked
     }
 
     /// The links to a URL from the page with this number, in the order of the document.
     pub fn contexts(&self, url: &Url, page: u32) -> impl Iterator<Item = LinkContext> {
         let number = self.numbers.get(&hash_of(url));
-        let places = number.map(|number| self.links[*number].1.as_slice()).unwrap_or_default();
+        let places = number.map(|number| self.links[*number].places.as_slice()).unwrap_or_default();
         places.iter().map(move |position| LinkContext { page, position: *position })
     }
 
     /// All URLs, in the order of the document.
     pub fn urls(&self) -> impl Iterator<Item = &Url> {
-        self.links.iter().map(|(url, _)| url)
+        self.links.iter().map(|link| &link.url)
+    }
+
+    /// The URLs with the places of their links, in the order of the document.
+    pub(super) fn linked(&self) -> &[LinkedUrl] {
+        &self.links
     }
 }
 

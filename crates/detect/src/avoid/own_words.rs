@@ -27,6 +27,8 @@ pub(crate) struct OwnWords {
     identifiers: Vec<String>,
     /// The set of the first bytes of the values in lower case; the last one stands for all other scripts.
     starts: u128,
+    /// By the lower bits of the first byte of a value, the set of those of its second byte. They are the same in upper and in lower case.
+    second: [u32; 32],
 }
 
 impl OwnWords {
@@ -46,7 +48,10 @@ impl OwnWords {
         own.values.dedup();
         own.values.truncate(MAX_VALUES);
         for value in &own.values {
+            let first = value[0].as_bytes();
             own.starts |= start_of(&value[0]);
+            // A value of one byte may be followed by any other.
+            own.second[low_bits(first[0])] |= first.get(1).map_or(u32::MAX, |second| 1 << low_bits(*second));
         }
         own
     }
@@ -71,26 +76,39 @@ impl OwnWords {
         }
     }
 
-    /// Whether nothing is looked for.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.values.is_empty() && self.identifiers.is_empty()
+    /// Whether a value of the URL may begin with this word; `false` for most words of a text.
+    #[inline]
+    pub(crate) fn may_begin(&self, word: &Word<'_>) -> bool {
+        self.is_identifier(word) || self.may_begin_value(word)
+    }
+
+    #[inline]
+    fn is_identifier(&self, word: &Word<'_>) -> bool {
+        word.has_digit
+            && word.text.len() >= IDENTIFIER
+            && self.identifiers.iter().any(|own| word.text.contains(own.as_str()))
+    }
+
+    #[inline]
+    fn may_begin_value(&self, word: &Word<'_>) -> bool {
+        let is_trimmed = word.text.as_bytes()[0].is_ascii_alphanumeric();
+        let word = if is_trimmed { word.text } else { trim(word.text) };
+        match *word.as_bytes() {
+            [] => false,
+            [first, second, ..] if first.is_ascii() && second.is_ascii() => {
+                self.second[low_bits(first)] & (1 << low_bits(second)) != 0
+            }
+            _ => self.starts & start_of(word) != 0,
+        }
     }
 
     /// The number of words at the beginning of these that are a value of the URL; 0 if they are not.
     fn at(&self, text: &[Word<'_>]) -> usize {
-        let Some(Word { text: first, has_digit }) = text.first() else { return 0 };
-        if *has_digit
-            && first.len() >= IDENTIFIER
-            && self.identifiers.iter().any(|own| first.contains(own.as_str()))
-        {
+        let Some(first) = text.first() else { return 0 };
+        if self.is_identifier(first) {
             return 1;
         }
-        // Most words begin with what begins no value; the others are trimmed.
-        if first.as_bytes()[0].is_ascii_alphanumeric() && self.starts & start_of(first) == 0 {
-            return 0;
-        }
-        let trimmed = trim(first);
-        if trimmed.is_empty() || self.starts & start_of(trimmed) == 0 {
+        if !self.may_begin_value(first) {
             return 0;
         }
         self.values.iter().map(|value| matching(value, text)).find(|words| *words > 0).unwrap_or(0)
@@ -124,6 +142,10 @@ fn is_equal(own: &str, word: &str) -> bool {
 /// The member of [`OwnWords::starts`].
 fn start_of(word: &str) -> u128 {
     1 << word.as_bytes()[0].to_ascii_lowercase().min(127)
+}
+
+fn low_bits(byte: u8) -> usize {
+    usize::from(byte & 31)
 }
 
 fn words_of(value: &str) -> impl Iterator<Item = String> {

@@ -90,25 +90,26 @@ impl PageText {
             }
             let start = page.words.len();
             let mut chrome = ChromeHash::default();
-            let mut fold = Fold::default();
-            written.clear();
+            let mut has_own = false;
             for word in Words::of(text).take(MAX_WORDS - start) {
                 let hash = xxh3_64(word.text.as_bytes());
                 chrome.push(&word, hash);
-                fold.push(hash as u32);
                 page.words.push(hash as u32);
-                if !own.is_empty() {
-                    written.push(word);
-                }
+                has_own = has_own || own.may_begin(&word);
             }
-            if fold.words == 0 {
+            if page.words.len() == start {
                 continue;
             }
+            let fold = Fold::of(&page.words[start..]);
             let position = (path ^ (path >> 32)) as u32;
             page.blocks.push(TextBlock { position, text: chrome.finish(), start: start as u32, fold });
-            let known = page.own.len();
-            ranges(own, &written, start as u32, &mut page.own);
-            page.fold_without_own(known);
+            if has_own {
+                let known = page.own.len();
+                written.clear();
+                written.extend(Words::of(text).take(MAX_WORDS - start));
+                ranges(own, &written, start as u32, &mut page.own);
+                page.fold_without_own(known);
+            }
         }
         page.words.shrink_to_fit();
         page.blocks.shrink_to_fit();
@@ -156,12 +157,14 @@ impl PageText {
     /// The words of these blocks.
     pub(crate) fn words_of(&self, blocks: &[u32]) -> Vec<u32> {
         let blocks = blocks.iter().map(|block| &self.blocks[*block as usize]);
-        blocks.flat_map(|block| &self.words[block.range()]).copied().collect()
+        let mut words = Vec::with_capacity(self.words.len());
+        blocks.for_each(|block| words.extend_from_slice(self.words_of_block(block)));
+        words
     }
 
     /// The words of these blocks, each place that repeats a value of the URL as one word.
     pub(crate) fn words_without_own(&self, blocks: &[u32]) -> Vec<u32> {
-        let mut words = Vec::new();
+        let mut words = Vec::with_capacity(self.words.len());
         for block in blocks.iter().map(|block| &self.blocks[*block as usize]) {
             let first = self.own.partition_point(|own| own.start < block.start);
             each_without_own(&self.words, block, &self.own[first..], |word| words.push(word));

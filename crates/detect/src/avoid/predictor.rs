@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::estimate::Explorations;
 use super::journal::{Event, Journal};
+use super::links::{LinkPlaces, LinkedUrl};
 use super::overrides::Overrides;
 use super::page::PageText;
 use super::rows::{Row, UNTESTED};
@@ -153,21 +154,24 @@ impl Predictor {
 
     /// Records a URL that was found and may be fetched, with the link on a learnt page that led to it, if any.
     pub fn discover(&mut self, site: &str, url: &Url, link: Option<LinkContext>) {
-        let hash = hash_of(url);
-        let is_new = !self.links.contains_key(&hash);
-        if is_new && self.links.len() >= MAX_LINKS {
-            return;
-        }
-        let links = self.links.entry(hash).or_default();
-        let is_worth =
-            link.is_some_and(|link| links.len() < LINKS && links.iter().all(|known| *known != link));
-        if !is_new && !is_worth {
-            if let Some(link) = link {
-                self.link_known(site, url, link);
+        self.discover_hashed(site, url, hash_of(url), link);
+    }
+
+    fn discover_hashed(&mut self, site: &str, url: &Url, hash: u64, link: Option<LinkContext>) {
+        let found = self.links.get_mut(&hash);
+        let is_new = found.is_none();
+        if let Some(links) = found {
+            let Some(link) = link else { return };
+            if links.len() >= LINKS || links.contains(&link) {
+                self.link_known(site, url, hash, link);
+                return;
             }
+            links.push(link);
+        } else if self.links.len() < MAX_LINKS {
+            self.links.insert(hash, link.into_iter().collect());
+        } else {
             return;
         }
-        links.extend(link.filter(|_| is_worth));
         if !is_new && !self.held.is_empty() {
             self.held.remove(&(hash, false));
             self.held.remove(&(hash, true));
@@ -192,16 +196,29 @@ impl Predictor {
     /// Records another link to a URL that was found before: its position may be evidence, and a URL to which several pages link is not lost with one
     /// of them. Does nothing if the URL was never found.
     pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
-        if self.links.contains_key(&hash_of(url)) {
-            self.discover(site, url, Some(link));
+        self.link_hashed(site, url, hash_of(url), link);
+    }
+
+    /// Records all links of the page with this number, which was learnt, as [`link`](Self::link) does.
+    pub fn link_all(&mut self, site: &str, page: u32, links: &LinkPlaces) {
+        for LinkedUrl { url, hash, places } in links.linked() {
+            for position in places {
+                self.link_hashed(site, url, *hash, LinkContext { page, position: *position });
+            }
+        }
+    }
+
+    fn link_hashed(&mut self, site: &str, url: &Url, hash: u64, link: LinkContext) {
+        if self.links.contains_key(&hash) {
+            self.discover_hashed(site, url, hash, Some(link));
         } else {
-            self.link_known(site, url, link);
+            self.link_known(site, url, hash, link);
         }
     }
 
     /// Records a link to a URL that was learnt, or of which the places of links are known.
-    fn link_known(&mut self, site: &str, url: &Url, link: LinkContext) {
-        if self.sites.get_mut(site).is_some_and(|model| model.link(hash_of(url), link.page)) {
+    fn link_known(&mut self, site: &str, url: &Url, hash: u64, link: LinkContext) {
+        if self.sites.get_mut(site).is_some_and(|model| model.link(hash, link.page)) {
             let page = link.page;
             self.journal.add(|| Event::Link { site: site.into(), url: url.as_str().into(), page });
         }

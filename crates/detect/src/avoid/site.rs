@@ -186,7 +186,7 @@ impl Site {
 
     /// Records a URL that was found for the first time, on this page if any.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>, page: Option<u32>) {
-        self.forms.find(&raw, page.map(|page| (page, self.leads.rank_of_page(page))));
+        self.forms.find(&raw, page, |page| self.leads.rank_of_page(page));
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
             self.kinds.add_path(&raw);

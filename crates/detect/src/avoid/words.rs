@@ -1,4 +1,4 @@
-//! The words of a text: what is between white space, found eight bytes at a time.
+//! The words of a text: what is between white space, found 64 bytes at a time.
 
 /// A word, and whether it has an ASCII digit.
 #[derive(Clone, Copy, Debug)]
@@ -18,49 +18,105 @@ impl Word<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'a> {
     text: &'a str,
-    at: usize,
+    chunk: Chunk,
+    /// The places of the chunk, a bit each, at which words begin and end, in turn, and were not yet passed.
+    edges: u64,
+    /// The number of bytes of the chunk before the word.
+    before: usize,
+    /// Whether the word has a digit in earlier chunks.
+    has_digit: bool,
 }
+
+/// The kinds of 64 bytes, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chunk {
+    /// The place of the first byte.
+    start: usize,
+    /// White space, and all beyond the end of the text.
+    spaces: u64,
+    digits: u64,
+}
+
+const CHUNK: usize = 64;
 
 impl<'a> Words<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        let chunk = Chunk::of(text, 0);
+        // The text begins as if after white space.
+        let edges = chunk.edges(true);
+        Self { text, chunk, edges, before: 0, has_digit: false }
     }
 
-    /// The length of the white space at a place of the text; 0 if there is a letter.
+    /// The next place at which a word begins or ends.
     #[inline]
-    fn space(&self, at: usize) -> usize {
-        match self.text.as_bytes()[at] {
-            b' ' | b'\t'..=b'\r' => 1,
-            0..0x80 => 0,
-            _ => match self.text[at..].chars().next() {
-                Some(space) if space.is_whitespace() => space.len_utf8(),
-                _ => 0,
-            },
+    fn edge(&mut self) -> Option<usize> {
+        while self.edges == 0 {
+            let start = self.chunk.start + CHUNK;
+            if start > self.text.len() {
+                return None;
+            }
+            self.has_digit |= self.chunk.digits >> self.before != 0;
+            self.before = 0;
+            let is_after_space = self.chunk.spaces >> (CHUNK - 1) == 1;
+            self.chunk = Chunk::of(self.text, start);
+            self.edges = self.chunk.edges(is_after_space);
         }
+        let at = self.edges.trailing_zeros() as usize;
+        self.edges &= self.edges - 1;
+        Some(self.chunk.start + at)
     }
 }
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
+impl Chunk {
+    /// The chunk of a text from a place on.
+    fn of(text: &str, start: usize) -> Self {
+        let bytes = &text.as_bytes()[start..];
+        let mut padded = [b' '; CHUNK];
+        let bytes = bytes.first_chunk::<CHUNK>().unwrap_or_else(|| {
+            padded[..bytes.len()].copy_from_slice(bytes);
+            &padded
+        });
+        let spaces = bits(bytes, |byte| byte == b' ' || byte.wrapping_sub(b'\t') <= b'\r' - b'\t');
+        let digits = bits(bytes, |byte| byte.wrapping_sub(b'0') <= 9);
+        let is_ascii = bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
+        let spaces = if is_ascii { spaces } else { spaces | wide_spaces(text, start) };
+        Self { start, spaces, digits }
+    }
 
-/// The bytes of eight that are below a bound, by their high bits. Bytes from 128 on must not be there, bounds are at most 128.
-#[inline]
-const fn below(bytes: u64, bound: u64) -> u64 {
-    !(bytes | HIGH).wrapping_sub(ONES * bound) & HIGH
+    /// Where white space follows a word, or a word white space.
+    #[inline]
+    fn edges(self, is_after_space: bool) -> u64 {
+        self.spaces ^ (self.spaces << 1 | u64::from(is_after_space))
+    }
 }
 
-/// The bytes of eight that may be white space or begin a character that is: all up to the blank, and all that are not ASCII.
+/// A bit for each byte. Compilers test many bytes at a time.
 #[inline]
-const fn may_be_space(bytes: u64) -> u64 {
-    let ascii = bytes & !HIGH;
-    (bytes & HIGH) | below(ascii, 0x21)
+fn bits(bytes: &[u8; CHUNK], test: impl Fn(u8) -> bool) -> u64 {
+    let mut tested = [0; CHUNK];
+    for (tested, byte) in tested.iter_mut().zip(bytes) {
+        *tested = u8::from(test(*byte));
+    }
+    let eights = tested.as_chunks::<8>().0.iter().enumerate();
+    // The product has the lowest bits of eight bytes side by side in its highest byte.
+    let packed = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    eights.fold(0, |all, (at, eight)| all | packed(eight) << (8 * at))
 }
 
-/// Whether some of eight bytes are digits.
-#[inline]
-const fn digits(bytes: u64) -> u64 {
-    let ascii = bytes & !HIGH;
-    below(ascii, 0x3A) & !below(ascii, 0x30) & !bytes
+/// The bytes of white space that is not ASCII, within the chunk that begins at a place.
+fn wide_spaces(text: &str, start: usize) -> u64 {
+    let end = start + CHUNK;
+    let mut spaces = 0;
+    // A character may begin before the chunk.
+    let mut at = text.floor_char_boundary(start);
+    for space in text[at..text.ceil_char_boundary(end)].chars() {
+        let next = at + space.len_utf8();
+        if !space.is_ascii() && space.is_whitespace() {
+            (at.max(start)..next.min(end)).for_each(|byte| spaces |= 1 << (byte - start));
+        }
+        at = next;
+    }
+    spaces
 }
 
 impl<'a> Iterator for Words<'a> {
@@ -68,46 +124,11 @@ impl<'a> Iterator for Words<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Word<'a>> {
-        let bytes = self.text.as_bytes();
-        let mut start = self.at;
-        loop {
-            if start >= bytes.len() {
-                self.at = start;
-                return None;
-            }
-            match self.space(start) {
-                0 => break,
-                space => start += space,
-            }
-        }
-        let mut end = start;
-        let mut has_digit = false;
-        while end < bytes.len() {
-            if let Some(eight) = bytes[end..].first_chunk::<8>() {
-                let eight = u64::from_le_bytes(*eight);
-                let stop = may_be_space(eight);
-                if stop == 0 {
-                    has_digit |= digits(eight) != 0;
-                    end += 8;
-                    continue;
-                }
-                let before = stop.trailing_zeros() / 8;
-                // The high bits of the bytes before the first that stops.
-                has_digit |= digits(eight) & (stop & stop.wrapping_neg()).wrapping_sub(1) != 0;
-                end += before as usize;
-            }
-            if end < bytes.len() {
-                if self.space(end) > 0 {
-                    break;
-                }
-                has_digit |= bytes[end].is_ascii_digit();
-                end += 1;
-                while !self.text.is_char_boundary(end) {
-                    end += 1;
-                }
-            }
-        }
-        self.at = end;
+        let start = self.edge()?;
+        (self.before, self.has_digit) = (start % CHUNK, false);
+        let end = self.edge()?;
+        let digits = self.chunk.digits >> self.before & !(u64::MAX << (end % CHUNK - self.before));
+        let has_digit = self.has_digit || digits != 0;
         Some(Word { text: &self.text[start..end], has_digit })
     }
 }
@@ -154,7 +175,7 @@ mod tests {
             "\u{2028}",
             "\u{1f600}",
         ] {
-            for before in 0..18 {
+            for before in (0..18).chain(54..84) {
                 for after in 0..10 {
                     check(&format!("{}{kind}{}", "x".repeat(before), "y".repeat(after)));
                 }

@@ -144,14 +144,14 @@ impl Forms {
         }
     }
 
-    /// Records that a URL was found, with the page that links to it and its rank in a breadth-first crawl. Only the first page counts: a page leads to what no other page led to
-    /// before.
-    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<(u32, u64)>) {
+    /// Records that a URL was found, with the page that links to it; `rank` tells the rank of a page in a breadth-first crawl. Only the first page counts: a page leads to what no
+    /// other page led to before.
+    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<u32>, rank: impl FnOnce(u32) -> u64) {
         let key = whole_key(raw);
         if self.known.len() >= MAX_KNOWN || !self.known.insert(key) {
             return;
         }
-        let Some((page, rank)) = page else { return };
+        let Some(page) = page else { return };
         let page = self.recent.iter().rev().find(|recent| recent.number == page);
         let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
             return;
@@ -180,7 +180,7 @@ impl Forms {
             let lead = self.leads.entry(key).or_default();
             if lead.forms.is_empty() {
                 lead.forms.push(number);
-                lead.rank = rank;
+                lead.rank = rank(page.number);
             }
         }
     }
