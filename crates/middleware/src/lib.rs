@@ -41,6 +41,7 @@ mod depth;
 mod download_timeout;
 mod downloader_stats;
 mod fixture;
+mod from_warc;
 mod http_auth;
 mod http_cache;
 mod http_compression;
@@ -100,6 +101,7 @@ defaults::built_in! {
     downloader_stats::{DownloaderStats};
     recording::{Recording, RecordingSettings};
     record_replay::{RecordReplay, RecordReplaySettings};
+    from_warc::{FromWarc, FromWarcBuilder, FromWarcSettings};
     incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
     http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
     warc::{Warc, WarcBuilder, WarcDigest, WarcExport, WarcSettings, WarcTo};

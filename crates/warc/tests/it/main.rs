@@ -1,5 +1,6 @@
 //! Files that are written, damaged and read again.
 
+mod captures;
 mod damage;
 mod tools;
 
