@@ -23,13 +23,19 @@ enum What {
     Text(String),
 }
 
+impl NameError {
+    /// What is wrong, without the name.
+    pub fn reason(&self) -> String {
+        match &self.what {
+            What::Io(error) => error.to_string(),
+            What::Text(text) => text.clone(),
+        }
+    }
+}
+
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.name.display())?;
-        match &self.what {
-            What::Io(error) => error.fmt(f),
-            What::Text(text) => f.write_str(text),
-        }
+        write!(f, "{}: {}", self.name.display(), self.reason())
     }
 }
 
