@@ -1,7 +1,7 @@
 //! The captures of archives: which records answer which requests, and where they are.
 
 mod index;
-mod scan;
+pub(crate) mod scan;
 
 use std::fmt;
 use std::fs::File;
@@ -104,15 +104,15 @@ enum Cause {
 }
 
 impl ArchiveError {
-    fn io(path: &Path, cause: io::Error) -> Self {
+    pub(crate) fn io(path: &Path, cause: io::Error) -> Self {
         Self { path: path.to_owned(), cause: Cause::Io(cause) }
     }
 
-    fn read(path: &Path, cause: ReadError) -> Self {
+    pub(crate) fn read(path: &Path, cause: ReadError) -> Self {
         Self { path: path.to_owned(), cause: Cause::Read(cause) }
     }
 
-    fn text(path: &Path, what: impl Into<String>) -> Self {
+    pub(crate) fn text(path: &Path, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), cause: Cause::Text(what.into()) }
     }
 

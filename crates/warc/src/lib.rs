@@ -43,6 +43,7 @@ mod record;
 mod source;
 mod stream;
 mod surt;
+mod wacz;
 mod writer;
 
 pub use captures::{Answer, ArchiveError, Capture, Captures};
@@ -59,4 +60,5 @@ pub use payload::Payload;
 pub use reader::{Block, Span, WarcReader};
 pub use record::{Options, Record, RecordKind, record_id};
 pub use surt::surt;
+pub use wacz::{Packed, PackedPage, PageText, WaczOptions, pack_wacz};
 pub use writer::WarcWriter;

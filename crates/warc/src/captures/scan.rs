@@ -18,7 +18,7 @@ const STATUS_LINE: u64 = 1 << 10;
 /// Greatest length of a request that is told apart from others by its body, in bytes.
 const MAX_REQUEST: u64 = 1 << 20;
 
-const ONE_STREAM: &str = "it is one gzip stream, in which no record can be read by itself: \
+pub(crate) const ONE_STREAM: &str = "it is one gzip stream, in which no record can be read by itself: \
     write it again with a member for each record (warcio recompress)";
 
 /// What is found in one file.

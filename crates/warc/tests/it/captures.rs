@@ -151,7 +151,7 @@ fn an_index_gives_the_captures_without_reading_the_files() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[20..200_000].fill(0);
     fs::write(&path, bytes).unwrap();
-    let captures = read(&[index.clone()]);
+    let captures = read(std::slice::from_ref(&index));
     let key = CaptureKey::of(URL).unwrap();
     assert_eq!(body_of(&captures, key, None).as_deref(), Some("wanted"));
 

@@ -3,6 +3,7 @@
 mod captures;
 mod damage;
 mod tools;
+mod wacz;
 
 use huntsman_warc::{Options, Record, RecordKind, WarcReader};
 
