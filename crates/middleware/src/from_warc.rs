@@ -70,6 +70,7 @@ pub struct FromWarc {
     max_bytes: u64,
     truncates: bool,
     reads_binary: bool,
+    fails_on_loss: bool,
 }
 
 impl FromWarc {
@@ -100,6 +101,7 @@ impl FromWarc {
             max_bytes: settings.download_maxsize,
             truncates: settings.download_truncate,
             reads_binary: settings.download_binary,
+            fails_on_loss: settings.download_fail_on_dataloss,
         }))
     }
 
@@ -147,7 +149,10 @@ impl FromWarc {
             }
             Ok(answer) => {
                 cx.stats().inc("from_warc/answered");
-                OnRequest::Respond(Box::new(self.response(request, answer)))
+                match self.response(request, answer) {
+                    Ok(response) => OnRequest::Respond(Box::new(response)),
+                    Err(error) => OnRequest::Fail(Box::new(error)),
+                }
             }
             Err(error) if error.is_unresolved() => {
                 cx.stats().inc("from_warc/revisit_unresolved");
@@ -159,8 +164,8 @@ impl FromWarc {
         }
     }
 
-    /// The response as the HTTP client would have given it.
-    fn response(&self, request: &Request, answer: Answer) -> Response {
+    /// The response as the HTTP client would have given it, or its error.
+    fn response(&self, request: &Request, answer: Answer) -> Result<Response, FetchError> {
         let Answer { head, payload, is_cut, truncated } = answer;
         let status = payload.status().and_then(|status| StatusCode::from_u16(status).ok());
         let mut response = Response::new(request.url.clone(), status.unwrap_or(StatusCode::OK), "");
@@ -180,20 +185,30 @@ impl FromWarc {
         response.ip = head.get("WARC-IP-Address").and_then(|ip| ip.parse().ok());
         response.add_flag("replayed");
         match truncated.as_deref() {
-            Some("length") => response.add_flag("truncated"),
-            Some(_) => response.add_flag("dataloss"),
+            Some("time" | "disconnect") if self.fails_on_loss => {
+                let message = "the archive has a part of the body alone";
+                let error = FetchError::new(FetchErrorKind::Incomplete, message).after_sending();
+                return Err(error.with_status(response.status));
+            }
+            Some("time" | "disconnect") => response.add_flag("dataloss"),
+            Some(_) => response.add_flag("truncated"),
             None => {}
         }
         if is_cut {
             response.add_flag("truncated");
         }
-        if self.skips_body(request, &response) {
-            response.add_flag("unread");
-        } else {
+        if !self.skips_body(request, &response) {
             response.wire_bytes = payload.body().len() as u64;
             response.body = payload.into_body().into();
+        } else if response.status.is_success() {
+            let kind = response.header(header::CONTENT_TYPE).unwrap_or("by its name");
+            let message = format!("neither markup nor text ({kind}): not read");
+            let error = FetchError::new(FetchErrorKind::ContentType, message).after_sending();
+            return Err(error.with_status(response.status));
+        } else {
+            response.add_flag("unread");
         }
-        response
+        Ok(response)
     }
 
     /// Whether the HTTP client would not have read the body, because it is neither markup nor text.

@@ -104,7 +104,7 @@ defaults::built_in! {
     from_warc::{FromWarc, FromWarcBuilder, FromWarcSettings};
     incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
     http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
-    warc::{Warc, WarcBuilder, WarcDigest, WarcExport, WarcSettings, WarcTo};
+    warc::{Warc, WarcBuilder, WarcDigest, WarcExport, WarcNoarchive, WarcSettings, WarcTo};
     http_error::{HttpError, HttpErrorSettings};
     near_dup::{NearDup, NearDupSettings, NearDuplicate, NearDuplicates, OnNearDuplicate};
     nofollow::{Nofollow, Directives, NofollowSettings};

@@ -95,6 +95,8 @@ const NAMES: &[&str] = &[
     "urllength/request_ignored_count",
     "warc/bytes",
     "warc/failed",
+    "warc/failed_downloads",
+    "warc/noarchive",
     "warc/responses",
     "warc/revisits",
 ];

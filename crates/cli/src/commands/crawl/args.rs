@@ -238,6 +238,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) warc: Option<String>,
 
+    /// Also writes the links of each page into the WARC files (setting warc_outlinks).
+    #[arg(long, requires = "warc")]
+    pub(crate) warc_outlinks: bool,
+
     /// Answers every request from a folder of --record, without a network. A request that was not recorded fails, and the command exits with 1
     /// (setting replay_dir).
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -439,6 +443,7 @@ impl SiteArgs {
         set(&mut flags, "recording_file", record.filter(|name| !is_folder(name)));
         set(&mut flags, "record_dir", record.filter(is_folder));
         set(&mut flags, "warc_dir", self.output.warc.as_deref());
+        set(&mut flags, "warc_outlinks", self.output.warc_outlinks.then_some(true));
         flags.extend(self.output.replay.iter().flat_map(|folder| replay(folder)));
         flags.extend(self.archive.settings());
         if let Some(mode) = self.avoid_dup.avoid_dup {
