@@ -297,7 +297,7 @@ fn a_library_needs_no_crate_of_commands() {
 
 /// The built-in components that other sources name, and why. Taking out any other component touches its own file, its
 /// `mod` line and its line in the list of `crates/middleware/src/lib.rs`, and the rest compiles.
-const NAMED_ELSEWHERE: [(&str, &str); 15] = [
+const NAMED_ELSEWHERE: [(&str, &str); 14] = [
     ("avoid_dup", "the command reports what it learnt; the adapter for spider's crawls is made of it"),
     (
         "from_warc",
@@ -307,7 +307,6 @@ const NAMED_ELSEWHERE: [(&str, &str); 15] = [
     ("http_compression", "the recording decodes bodies by the same limits"),
     ("http_proxy", "the command and the search engines of copyvio checks read its settings"),
     ("incremental", "the command `verify` reads its files"),
-    ("nofollow", "an archive reads the same directives of responses"),
     ("offsite", "an audit asks it which URLs belong to the site"),
     ("proxy_pool", "a session has one proxy of the pool"),
     ("recording", "the command refuses to mix two crawls in a file, and reports a failed write"),
