@@ -16,7 +16,9 @@ moto=5.2.5
 engines=1
 # Python with programs that read archives: warcio, FastWARC, cdxj-indexer.
 warc=1.8.1
-PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin:$tools/warc-$warc/bin"
+# The validator of WACZ files. It needs an environment of its own, because it asks for other versions of the above.
+wacz=0.6.0
+PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin:$tools/warc-$warc/bin:$tools/wacz-$wacz/bin"
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -91,6 +93,8 @@ if ! has warc-python; then
     # A name of its own: the python3 of the folder must not become that of the tests.
     $is_check || ln -s python3 "$tools/warc-$warc/bin/warc-python"
 fi
+
+has wacz || venv "wacz-$wacz" "wacz==$wacz"
 
 if $is_check && [ -n "$missing" ]; then
     echo "missing:$missing. To install them: ./setup.sh" >&2

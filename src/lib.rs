@@ -80,7 +80,8 @@ pub mod prelude {
     };
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use huntsman_middleware::{
-        Faults, ItemChecks, Media, MediaItem, StoredFile, Validate, Validation, Warc, WarcBuilder,
+        Faults, FromWarcBuilder, ItemChecks, Media, MediaItem, StoredFile, Validate, Validation, Warc,
+        WarcBuilder,
     };
     #[cfg(feature = "project")]
     pub use huntsman_project::{Arguments, Project};

@@ -3,6 +3,7 @@
 //! `tests/fuzz/inputs`.
 
 pub(crate) mod answers;
+pub(crate) mod archives;
 pub(crate) mod index;
 pub(crate) mod job;
 pub(crate) mod page_data;
@@ -52,6 +53,7 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("xpath", select::xpath),
     ("forms", select::forms),
     ("links", select::links),
+    ("warc", archives::warc),
 ];
 
 /// The first line and the rest.

@@ -7,6 +7,7 @@
 //! | `avoid-dup` | what the avoidance of duplicates saves and loses, on made-up sites or on one that runs |
 //! | `feeds` | items a second into files, by format |
 //! | `store` | what the stores of jobs cost on a disk |
+//! | `warc` | megabytes a second that are read from archives |
 //! | `selectors` | what CSS and XPath find on given pages and what they cost, for a comparison with parsel |
 //!
 //! It is not part of the command that users install, and it measures no other program. `huntsman bench crawl`
@@ -32,6 +33,7 @@ mod sheet;
 mod simhash;
 mod store;
 mod stories;
+mod warc;
 
 /// Measures this machine and this build.
 #[derive(Debug, Parser)]
@@ -101,6 +103,12 @@ enum Bench {
         huntsman-bench feeds --items 1000000 --out files")]
     Feeds(feeds::FeedsArgs),
 
+    /// Measures reading archives: records alone, with their digests, for their captures, and for an index.
+    #[command(before_help = "Example:\n  \
+        huntsman bench crawl --pages 20000 --warc archive\n  \
+        huntsman-bench warc archive")]
+    Warc(warc::WarcArgs),
+
     /// Asks the pages of a folder queries in CSS and XPath: what is found, or what it costs, as a JSON line for each page. The
     /// folder `bench/selectors` of the repository compares it with parsel.
     #[command(before_help = "Examples:\n  \
@@ -125,6 +133,7 @@ fn main() -> ExitCode {
         Bench::Copyvio(args) => copyvio::run(&args),
         Bench::Store(args) => store::run(&args),
         Bench::Feeds(args) => feeds::run(&args),
+        Bench::Warc(args) => warc::run(&args),
         Bench::Selectors(args) => selectors::run(&args),
         Bench::Sources(args) => copyvio::sources(args),
         Bench::Huntsman(words) => huntsman_cli::command(words),

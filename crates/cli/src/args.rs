@@ -121,12 +121,13 @@ pub(crate) enum Command {
         what: CacheCommand,
     },
 
-    /// Lists, prints, checks and indexes the records of WARC files, as `crawl --warc` writes them.
+    /// Lists, prints, checks, indexes and packs the records of WARC files, as `crawl --warc` writes them.
     #[command(before_help = "Examples:\n  \
         huntsman warc ls archive\n  \
         huntsman warc get archive https://example.org/ > page.html\n  \
         huntsman warc check archive\n  \
-        huntsman warc index archive --out index.cdxj")]
+        huntsman warc index archive --out index.cdxj\n  \
+        huntsman warc pack archive --wacz site.wacz")]
     Warc {
         #[command(subcommand)]
         what: WarcCommand,

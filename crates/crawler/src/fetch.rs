@@ -234,6 +234,7 @@ pub struct FetchError {
     request_sent: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
     response: Option<Box<Response>>,
+    partial: Option<Box<Response>>,
     certificate: Option<Box<RefusedCertificate>>,
 }
 
@@ -248,6 +249,7 @@ impl FetchError {
             request_sent: false,
             source: None,
             response: None,
+            partial: None,
             certificate: None,
         }
     }
@@ -275,6 +277,18 @@ impl FetchError {
         self.status = Some(response.status);
         self.response = Some(Box::new(response));
         self
+    }
+
+    /// Adds what was received of the response before its body failed.
+    pub fn with_partial(mut self, partial: Response) -> Self {
+        self.partial = Some(Box::new(partial));
+        self
+    }
+
+    /// What was received of the response before its body failed: the head, and the part of the body that came, with its content coding. It is a part
+    /// of a page at best, and meant for archives and for people who look for the cause.
+    pub fn partial(&self) -> Option<&Response> {
+        self.partial.as_deref()
     }
 
     /// The error of a request that was dropped for the given reason.

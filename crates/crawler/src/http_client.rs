@@ -374,8 +374,16 @@ impl Rules {
                     &[]
                 }
             };
-            let received = body::receive(&mut answer, known, &limits, watch, timer, status).await?;
-            take(&mut response, received, &limits);
+            let mut partial = body::Partial::new(status);
+            match body::receive(&mut answer, known, &limits, watch, timer, &mut partial).await {
+                Ok(received) => take(&mut response, received, &limits),
+                Err(error) => {
+                    response.body = partial.into_bytes();
+                    response.timings =
+                        Timings { ttfb, total: timer.started().elapsed(), ..Timings::default() };
+                    return Err(error.with_partial(response));
+                }
+            }
         }
         drop(answer);
         response.timings = Timings { ttfb, total: timer.started().elapsed(), ..Timings::default() };

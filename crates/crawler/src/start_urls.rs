@@ -68,6 +68,11 @@ impl StartUrls {
         Ok(Self { first, given, start: Start::new(requests.chain(listed)), is_complete: false })
     }
 
+    /// Start URLs from a source of one's own, of which this URL is the first.
+    pub fn listed(first: Url, start: Start) -> Self {
+        Self { given: vec![first.clone()], first, start, is_complete: false }
+    }
+
     /// No start URLs: a crawl that begins otherwise, with sitemaps for example, of which this URL is the first.
     pub fn none(first: Url) -> Self {
         Self { given: vec![first.clone()], first, start: Start::none(), is_complete: true }

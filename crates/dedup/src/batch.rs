@@ -1,5 +1,6 @@
 //! Documents with their fingerprints, in batches, in the order of the input.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -10,8 +11,9 @@ use std::time::{Duration, Instant};
 use huntsman_detect::near::Language;
 use huntsman_detect::simhash::Features;
 
+use crate::archive::ArchiveId;
 use crate::error::Error;
-use crate::input::{Source, SourceError};
+use crate::input::{ReadOptions, Source, SourceError};
 use crate::manifest::Manifest;
 use crate::metrics::Telemetry;
 use crate::record::{Body, RawDocument, Reader, RejectedDocument, Story};
@@ -53,6 +55,8 @@ pub struct Settings {
     pub lang: Option<(Language, Box<str>)>,
     /// Only these documents are read (default: all).
     pub manifest: Option<Arc<Manifest>>,
+    /// The ids of documents in WARC files (default: their URLs).
+    pub archive_id: ArchiveId,
     /// Number of threads that compute fingerprints (default: the number of processors).
     pub workers: usize,
     /// The metrics of reading and fingerprinting.
@@ -70,6 +74,7 @@ impl Settings {
             features,
             lang: None,
             manifest: None,
+            archive_id: ArchiveId::default(),
             workers: thread::available_parallelism().map_or(1, std::num::NonZero::get),
             telemetry: Arc::default(),
             stop: Stop::default(),
@@ -86,6 +91,8 @@ pub struct Batch {
     pub rejected: Vec<RejectedDocument>,
     /// Sources that could not be read to their end.
     pub source_errors: Vec<SourceError>,
+    /// Numbers of records of archives that are no documents, by the reason of [`Body::LeftOut`].
+    pub left_out: BTreeMap<&'static str, u64>,
 }
 
 /// The job of a worker: the documents, the time that reading them took, and the channel for the result.
@@ -136,7 +143,8 @@ impl Batches {
             spawn("fingerprints", Box::new(work))?;
         }
         let (stop, list) = (settings.stop.clone(), settings.manifest);
-        let producer = Producer { jobs, order, stop, list, max_document: settings.max_document };
+        let (max_document, archive_id) = (settings.max_document, settings.archive_id);
+        let producer = Producer { jobs, order, stop, list, max_document, archive_id };
         let sources = settings.sources;
         spawn("input", Box::new(move || producer.run(&sources)))?;
         Ok(Self { queue, stop: settings.stop })
@@ -171,6 +179,10 @@ fn read_documents(
     let each = fetch / u32::try_from(raws.len()).unwrap_or(u32::MAX).max(1);
     let mut batch = Batch { source_errors, ..Batch::default() };
     for raw in raws {
+        if let Body::LeftOut(why) = raw.body {
+            *batch.left_out.entry(why).or_default() += 1;
+            continue;
+        }
         match reader.read(raw) {
             Ok(Some(story)) => batch.stories.push(story),
             Ok(None) => {}
@@ -187,19 +199,24 @@ struct Producer {
     stop: Stop,
     list: Option<Arc<Manifest>>,
     max_document: u64,
+    archive_id: ArchiveId,
 }
 
 impl Producer {
     fn run(self, sources: &[Source]) {
         let (mut raws, mut bytes, mut since) = (Vec::new(), 0, Instant::now());
+        let (list, max_document) = (self.list.as_ref(), self.max_document);
+        let options = ReadOptions { list, max_document, archive_id: self.archive_id };
         for source in sources {
-            let flow = source.read(self.list.as_ref(), self.max_document, &mut |read| {
+            let flow = source.read(&options, &mut |read| {
                 let mut source_errors = Vec::new();
                 match read {
                     Ok(raw) => {
                         bytes += match &raw.body {
-                            Body::Line(body) | Body::File { bytes: body, .. } => body.len(),
-                            Body::Unreadable(_) => 0,
+                            Body::Line(body)
+                            | Body::File { bytes: body, .. }
+                            | Body::Archived { bytes: body, .. } => body.len(),
+                            Body::LeftOut(_) | Body::Unreadable(_) => 0,
                         };
                         raws.push(raw);
                     }

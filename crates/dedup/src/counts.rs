@@ -1,5 +1,7 @@
 //! The counts of a run, and its report.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::batch::Batch;
@@ -25,6 +27,9 @@ pub struct Counts {
     pub replaced: u64,
     /// Documents whose language could not be recognised.
     pub unknown_language: u64,
+    /// Records of archives that are no documents, by reason: `status`, `media_type`, `revisit`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<&'static str, u64>,
     /// Sources that could not be read to their end.
     #[serde(skip)]
     pub broken: u64,
@@ -70,6 +75,9 @@ impl Counts {
         self.errors += (batch.rejected.len() + batch.source_errors.len()) as u64;
         self.broken += batch.source_errors.len() as u64;
         self.processed += batch.stories.len() as u64;
+        for (why, number) in &batch.left_out {
+            *self.left_out.entry(why).or_default() += number;
+        }
         self.unknown_language += batch.stories.iter().filter(|story| is_unknown(story)).count() as u64;
     }
 }

@@ -7,20 +7,42 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use huntsman_warc::{is_archive_name, named_files};
+
+use crate::archive::{self, ArchiveId};
 use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::record::{Body, Position, RawDocument};
 #[cfg(feature = "s3")]
 use crate::s3::Objects;
 
+/// How documents are read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions<'a> {
+    /// Files of documents that are not on this list are not opened (default: all are).
+    pub list: Option<&'a Arc<Manifest>>,
+    /// Longest document in bytes (default 32 MiB).
+    pub max_document: u64,
+    /// The ids of documents in WARC files (default: their URLs).
+    pub archive_id: ArchiveId,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self { list: None, max_document: 32 << 20, archive_id: ArchiveId::default() }
+    }
+}
+
 /// A source of documents.
 #[derive(Debug)]
 pub enum Source {
     /// JSON lines on stdin.
     Stdin,
-    /// A file of JSON lines, or a file that is one document.
+    /// A file of JSON lines, a WARC file, or a file that is one document.
     File(PathBuf),
-    /// A folder of files that are JSON lines or documents.
+    /// Files that a pattern matched, in the order of their paths.
+    Files(Vec<PathBuf>),
+    /// A folder of files that are JSON lines, WARC files or documents.
     Folder(PathBuf),
     /// Objects of a bucket: one object, or all objects under a prefix.
     #[cfg(feature = "s3")]
@@ -28,8 +50,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Finds the source with this name: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` is in a bucket, any other name is a file or
-    /// a folder.
+    /// Finds the source with this name: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` is in a bucket, any other name is a file, a
+    /// folder, or a pattern such as `crawl-*.warc.gz`.
     ///
     /// # Errors
     /// Nothing has this name, or the server cannot be asked for it.
@@ -44,22 +66,24 @@ impl Source {
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Ok(Self::Folder(path)),
             Ok(_) => Ok(Self::File(path)),
+            Err(_) if name.contains(['*', '?', '[', '{']) => match named_files(&[&path]) {
+                Ok(files) => Ok(Self::Files(files)),
+                Err(error) => Err(Error::Input { name: name.to_owned(), message: error.reason() }),
+            },
             Err(error) => Err(Error::Input { name: name.to_owned(), message: error.to_string() }),
         }
     }
 
-    /// Reads all documents in order: the files of a folder by name, the lines of a file as they stand. With a list, files of documents that
-    /// are not on it are not opened. A document has at most `max_document` bytes. `each` is called with each document and with each failure
-    /// to read a source to its end, and returns whether to go on.
+    /// Reads all documents in order: the files of a folder by name, the lines of a file as they stand. `each` is called with each document and
+    /// with each failure to read a source to its end, and returns whether to go on.
     pub fn read(
         &self,
-        list: Option<&Arc<Manifest>>,
-        max_document: u64,
+        options: &ReadOptions<'_>,
         each: &mut dyn FnMut(Result<RawDocument, SourceError>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for entry in entries(self, list, max_document) {
+        for entry in entries(self, options.list, options.max_document) {
             match entry {
-                Ok(entry) => read_entry(entry, max_document, each)?,
+                Ok(entry) => read_entry(entry, options, each)?,
                 Err(failure) => each(Err(SourceError(failure)))?,
             }
         }
@@ -91,7 +115,7 @@ impl fmt::Display for SourceError {
 impl std::error::Error for SourceError {}
 
 /// The callback for documents and for failures to read a file to its end.
-type Each<'a> = &'a mut dyn FnMut(Result<RawDocument, SourceError>) -> ControlFlow<()>;
+pub(crate) type Each<'a> = &'a mut dyn FnMut(Result<RawDocument, SourceError>) -> ControlFlow<()>;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +124,8 @@ pub(super) enum Kind {
     Document { is_html: bool },
     /// JSON lines, each a document.
     Lines,
+    /// A WARC file, whose pages and texts are documents.
+    Archive,
 }
 
 impl Kind {
@@ -107,6 +133,9 @@ impl Kind {
     pub(super) fn of(name: &str) -> Option<Self> {
         const LINES: [&str; 2] = [".jsonl", ".ndjson"];
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        if is_archive_name(&name) {
+            return Some(Self::Archive);
+        }
         let unpacked = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
         if LINES.iter().any(|end| unpacked.ends_with(end)) {
             return Some(Self::Lines);
@@ -118,14 +147,14 @@ impl Kind {
         }
     }
 
-    /// The kind of a file that the caller named: any file that is not a document has JSON lines.
+    /// The kind of a file that the caller named: any file that is neither a document nor an archive has JSON lines.
     pub(super) fn of_named(name: &str) -> Self {
         Self::of(name).unwrap_or(Self::Lines)
     }
 
     /// Whether a file of this path is read. Documents are read only if they are on the list.
     pub(super) fn is_wanted(self, path: &str, list: Option<&Manifest>) -> bool {
-        self == Self::Lines || list.is_none_or(|list| list.has_path(path))
+        !matches!(self, Self::Document { .. }) || list.is_none_or(|list| list.has_path(path))
     }
 }
 
@@ -143,6 +172,13 @@ pub(super) struct Entry {
 pub(super) type Open = Box<dyn FnOnce() -> io::Result<Box<dyn BufRead>> + Send>;
 
 impl Entry {
+    /// A file that the caller named.
+    fn named(path: PathBuf) -> Self {
+        let name = path.file_name().unwrap_or_default();
+        let (kind, name) = (Kind::of_named(&name.to_string_lossy()), name.to_str().map(str::to_owned));
+        Self::file(path, name, kind)
+    }
+
     fn file(file: PathBuf, path: Option<String>, kind: Kind) -> Self {
         let shown = file.to_string_lossy().into();
         let open = move || -> io::Result<Box<dyn BufRead>> {
@@ -165,11 +201,8 @@ fn entries(source: &Source, list: Option<&Arc<Manifest>>, max_document: u64) -> 
             kind: Kind::Lines,
             open: Box::new(|| Ok(Box::new(io::stdin().lock()))),
         }),
-        Source::File(path) => {
-            let name = path.file_name().unwrap_or_default();
-            let kind = Kind::of_named(&name.to_string_lossy());
-            one(Entry::file(path.clone(), name.to_str().map(str::to_owned), kind))
-        }
+        Source::File(path) => one(Entry::named(path.clone())),
+        Source::Files(paths) => Box::new(paths.clone().into_iter().map(|path| Ok(Entry::named(path)))),
         Source::Folder(folder) => Box::new(Walk::new(folder.clone(), list.cloned())),
         #[cfg(feature = "s3")]
         Source::S3(objects) => objects.entries(list.cloned(), max_document),
@@ -237,8 +270,9 @@ impl Iterator for Walk {
 }
 
 /// Reads the documents of a file. If a file that is itself a document cannot be read, only that document is lost.
-fn read_entry(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
+fn read_entry(entry: Entry, options: &ReadOptions<'_>, each: Each<'_>) -> ControlFlow<()> {
     let Entry { shown, path, kind, open } = entry;
+    let max_document = options.max_document;
     match kind {
         Kind::Document { is_html } => {
             let body = match (path, whole(open, max_document)) {
@@ -255,6 +289,13 @@ fn read_entry(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()
             let read = reader.and_then(|reader| lines(reader, &shown, max_document, each));
             read.unwrap_or_else(|broken| each(Err(SourceError(broken))))
         }
+        Kind::Archive => {
+            let reader = open().map_err(|error| format!("{shown}: {error}"));
+            let read = reader.and_then(|reader| {
+                archive::documents(reader, &shown, max_document, options.archive_id, each)
+            });
+            read.unwrap_or_else(|broken| each(Err(SourceError(broken))))
+        }
     }
 }
 
@@ -265,7 +306,7 @@ fn whole(open: Open, max_document: u64) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 > max_document { Err(too_long(max_document)) } else { Ok(bytes) }
 }
 
-fn too_long(max_document: u64) -> String {
+pub(crate) fn too_long(max_document: u64) -> String {
     format!("longer than {max_document} bytes; raise --max-document if that is right")
 }
 

@@ -1,6 +1,6 @@
 //! Finds near-duplicates among many documents: reads documents and writes flags.
 //!
-//! A [`Source`] is a file of JSON lines, a folder of texts, stdin, or objects of a bucket. [`Batches`] reads and fingerprints documents
+//! A [`Source`] is a file of JSON lines, a WARC file, a folder of texts, stdin, or objects of a bucket. [`Batches`] reads and fingerprints documents
 //! with several threads, in order. [`Dedup`] queries an index for near-duplicates of each document, writes a line of [`Flags`] for it, and
 //! then inserts it. The index is in a directory or, with the feature `redis`, in a Redis server that several machines share.
 //!
@@ -40,6 +40,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod add;
+mod archive;
 mod batch;
 mod counts;
 mod error;
@@ -59,6 +60,7 @@ mod text;
 mod warning;
 
 pub use add::Dedup;
+pub use archive::ArchiveId;
 pub use batch::{Batch, Batches, Settings, Stop};
 pub use counts::{Counts, RunReport};
 pub use error::Error;
@@ -67,7 +69,7 @@ pub use hash_line::HashLine;
 /// A file whose counters go on from run to run, for the metrics of [`Telemetry`].
 pub use huntsman_metrics::counter_file as metrics_file;
 pub use index::{IdentityOptions, IfMissing, Index, IndexLocation};
-pub use input::{Source, SourceError};
+pub use input::{ReadOptions, Source, SourceError};
 pub use manifest::Manifest;
 pub use metrics::{Stage, Telemetry};
 pub use record::{Body, Position, RawDocument, Reader, RejectedDocument, Story};

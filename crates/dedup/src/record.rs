@@ -58,6 +58,22 @@ pub enum Body {
         /// The content of the file.
         bytes: Vec<u8>,
     },
+    /// A page, or the text of one, in an archive.
+    Archived {
+        /// Its id.
+        id: String,
+        /// Whether it is HTML; plain text otherwise.
+        is_html: bool,
+        /// The encoding that its server told.
+        charset: Option<String>,
+        /// Its language, if the archive tells it.
+        lang: Option<String>,
+        /// The content without codings.
+        bytes: Vec<u8>,
+    },
+    /// A record of an archive that is no document, and why: `status` (other than 200), `media_type` (neither HTML nor plain text), or `revisit` (its
+    /// content is in another record).
+    LeftOut(&'static str),
     /// The document could not be read; the text says why.
     Unreadable(String),
 }
@@ -160,6 +176,11 @@ impl Reader {
             Body::Unreadable(message) => Err(message.clone()),
             Body::Line(bytes) => self.line(bytes, &position),
             Body::File { path, is_html, bytes } => self.file(path, *is_html, bytes, &position),
+            Body::Archived { id, is_html, charset, lang, bytes } => {
+                let text = huntsman_html::decode_body(bytes, charset.as_deref(), None).text;
+                self.archived(id, *is_html, lang.as_deref(), &text, &position)
+            }
+            Body::LeftOut(_) => Ok(None),
         };
         self.scan.shrink_to(4 << 20);
         made.map_err(|message| RejectedDocument { position, message })
@@ -220,6 +241,25 @@ impl Reader {
         } else {
             let text = text::plain(bytes)?;
             self.text(position, id, StatedLang::given(lang.as_deref()), &text, Duration::ZERO)
+        }
+    }
+
+    fn archived(
+        &mut self,
+        id: &str,
+        is_html: bool,
+        lang: Option<&str>,
+        text: &str,
+        position: &Position,
+    ) -> Result<Option<Story>, String> {
+        let id = DocId::from(id);
+        if self.manifest.as_ref().is_some_and(|manifest| manifest.id(&id).is_none()) {
+            return Ok(None);
+        }
+        id.check().map_err(|error| error.to_string())?;
+        match is_html {
+            true => self.html(position, id, lang, text),
+            false => self.text(position, id, StatedLang::given(lang), text, Duration::ZERO),
         }
     }
 

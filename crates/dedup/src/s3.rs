@@ -286,7 +286,7 @@ impl Prefetcher {
             self.send(Ok(entry)).await?;
             let needed = match kind {
                 Kind::Document { .. } => object.size.min(self.max_document + 1),
-                Kind::Lines => object.size,
+                Kind::Lines | Kind::Archive => object.size,
             };
             self.fetch(object, needed, &pieces).await;
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::directory::rename;
@@ -80,6 +80,12 @@ impl Write for Replacement {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.as_mut().expect("it is written before it is finished").flush()
+    }
+}
+
+impl Seek for Replacement {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.writer.as_mut().expect("it is written before it is finished").seek(to)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Nofollow: drops links that a page asks robots not to follow.
 
-use http::header;
+use http::{HeaderMap, header};
 use huntsman_crawler::robots::product_token;
 use huntsman_crawler::{
     Component, Context, Hooks, OnFollow, OnPage, Page, Request, Result, Settings, SpiderMiddleware, settings,
@@ -31,6 +31,8 @@ pub struct Directives {
     pub noindex: bool,
     /// Do not follow its links.
     pub nofollow: bool,
+    /// Do not keep a copy of it.
+    pub noarchive: bool,
 }
 
 impl Directives {
@@ -39,16 +41,23 @@ impl Directives {
     /// Directives for all robots and those for this one add up.
     pub fn of(page: &Page, user_agent: &str) -> Self {
         let token = product_token(user_agent);
-        let mut found = Self::default();
-        for value in page.response().headers.get_all("x-robots-tag") {
-            found.read_header(&String::from_utf8_lossy(value.as_bytes()), token);
-        }
+        let mut found = Self::of_headers(&page.response().headers, user_agent);
         for meta in page.metas() {
             if let (Some(name), Some(content)) = (meta.name, meta.content)
                 && (name.trim().eq_ignore_ascii_case("robots") || is_ours(name, token))
             {
                 content.split([',', ' ', '\t', '\n']).for_each(|word| found.add(word));
             }
+        }
+        found
+    }
+
+    /// The directives of a response in its headers (`X-Robots-Tag`) alone.
+    pub fn of_headers(headers: &HeaderMap, user_agent: &str) -> Self {
+        let token = product_token(user_agent);
+        let mut found = Self::default();
+        for value in headers.get_all("x-robots-tag") {
+            found.read_header(&String::from_utf8_lossy(value.as_bytes()), token);
         }
         found
     }
@@ -80,6 +89,7 @@ impl Directives {
         let is = |name: &str| word.trim().eq_ignore_ascii_case(name);
         self.noindex |= is("noindex") || is("none");
         self.nofollow |= is("nofollow") || is("none");
+        self.noarchive |= is("noarchive");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod exchange;
 mod export;
+mod failed;
 mod folder;
 mod known;
 
@@ -9,15 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
-    AtEnd, Change, Component, Context, CrawlEnd, CrawlerBuilder, DownloaderMiddleware, Error, Hooks,
-    OnRequest, OnResponse, Persist, Plugin, Request, Response, Result, Settings, Spider, log, settings,
+    AtEnd, Change, Component, Context, CrawlEnd, CrawlerBuilder, DownloaderMiddleware, Error, FetchError,
+    Hooks, OnException, OnPage, OnRequest, OnResponse, Page, Persist, Plugin, Request, Response, Result,
+    Settings, Spider, SpiderMiddleware, Timestamp, log, settings,
 };
 use huntsman_warc::{DigestKind, Options};
 use serde::{Deserialize, Serialize};
 
-use exchange::{Exchange, Written};
+use exchange::{Archived, Exchange, Written};
 use folder::WarcFolder;
 use known::Known;
+
+use crate::Directives;
 
 pub use export::WarcExport;
 
@@ -36,6 +40,14 @@ settings! {
         warc_digest: WarcDigest = WarcDigest::Sha1;
         /// Writes a body that the files have already as a record that refers to the earlier one (revisit).
         warc_revisit: bool = true;
+        /// Also writes the links of each page, as metadata of its response.
+        warc_outlinks: bool = false;
+        /// What happens to responses whose X-Robots-Tag says noarchive: keep (they are written, and their metadata says so) or skip.
+        warc_noarchive: WarcNoarchive = WarcNoarchive::Keep;
+        /// Who crawls, with an address for questions; stands in the first record of each file.
+        warc_operator: Option<String> = None;
+        /// The collection or the job that the files belong to; stands in the first record of each file.
+        warc_is_part_of: Option<String> = None;
         /// Keeps Authorization and Proxy-Authorization in the records of requests, and other headers that are marked as secret.
         warc_credentials: bool = false;
     }
@@ -52,18 +64,30 @@ pub enum WarcDigest {
     Sha256,
 }
 
+/// What happens to responses that are not to be archived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarcNoarchive {
+    /// They are written, and their metadata has `noarchive`.
+    #[default]
+    Keep,
+    /// They leave no record, and are counted in the stat `warc/noarchive`.
+    Skip,
+}
+
 /// Writes every exchange of a crawl into WARC 1.1 files (ISO 28500:2017). Not configured unless `warc_dir` is set.
 ///
 /// Pages, redirects, error pages, retries and robots.txt are written as `response` and `request`, with a `metadata` record of how the page was
 /// found; responses from the HTTP cache are not. A body that the files have already becomes a `revisit`, also if an earlier crawl wrote it
-/// into the folder. A download without a complete head of a response leaves no record. A body of another type than a page is read and
-/// written only with `download_binary`.
+/// into the folder. If a body fails, what came of it is written with `WARC-Truncated`; if there is no response, the request is written, if it was sent,
+/// and the reason as `metadata`. A body of another type than a page is read and written only with `download_binary`.
 ///
 /// Files are named `NAME-TIME-NUMBER.warc.gz`, with `.open` behind it while they are written. With a job, a crawl that was killed cuts its
 /// open file at the last commit and goes on. Files that a crawl without a job left are completed by the next crawl into the folder. A disk
 /// that is full stops the crawl, and the pages without a record are fetched when the job goes on.
 ///
-/// The stats `warc/responses`, `warc/revisits`, `warc/bytes` and `warc/failed` count what was written and what was not.
+/// The stats `warc/responses`, `warc/revisits`, `warc/failed_downloads`, `warc/noarchive`, `warc/bytes` and `warc/failed` count what was written and
+/// what was not.
 ///
 /// ```
 /// # use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
@@ -88,6 +112,9 @@ pub struct Warc {
     folder: Arc<WarcFolder>,
     known: Option<Arc<Mutex<Known>>>,
     keeps_credentials: bool,
+    has_outlinks: bool,
+    noarchive: WarcNoarchive,
+    user_agent: String,
     options: Options,
 }
 
@@ -118,11 +145,16 @@ impl Warc {
             WarcDigest::Sha256 => DigestKind::Sha256,
         };
         let options = Options { level: own.warc_level, digest };
-        let folder = WarcFolder::new(dir, own.warc_name, own.warc_max_bytes, options, info(settings)?);
+        let about = [("operator", own.warc_operator), ("isPartOf", own.warc_is_part_of)];
+        let folder =
+            WarcFolder::new(dir, own.warc_name, own.warc_max_bytes, options, info(settings, &about)?);
         Ok(Some(Self {
             folder: Arc::new(folder),
             known: own.warc_revisit.then(Arc::default),
             keeps_credentials: own.warc_credentials,
+            has_outlinks: own.warc_outlinks,
+            noarchive: own.warc_noarchive,
+            user_agent: settings.user_agent.clone(),
             options,
         }))
     }
@@ -136,11 +168,7 @@ impl Warc {
         let (folder, known, options) = (Arc::clone(&self.folder), self.known.clone(), self.options);
         let now = cx.now();
         let write = move || -> Result<Written> {
-            folder.begin(now, |reader| {
-                if let Some(known) = &known {
-                    lock(known).read(reader);
-                }
-            })?;
+            begin(&folder, known.as_deref(), now)?;
             let digest = options.digest.of(exchange.body());
             let original = known.as_ref().and_then(|known| exchange.original(&digest, &lock(known)));
             let members = exchange.members(&digest, original.as_ref(), options);
@@ -152,29 +180,59 @@ impl Warc {
             }
             Ok(Written { bytes: members.len(), is_revisit: original.is_some() })
         };
-        match tokio::task::spawn_blocking(write).await? {
-            Ok(written) => {
-                cx.stats().inc(if written.is_revisit { "warc/revisits" } else { "warc/responses" });
-                cx.stats().add("warc/bytes", i64::try_from(written.bytes).unwrap_or(i64::MAX));
-                Ok(())
-            }
-            Err(error) => {
-                // An archive with a hole would be taken for whole.
-                if cx.stats().get("warc/failed") == 0 {
-                    log::error!("the WARC files: {error}");
-                }
-                cx.stats().inc("warc/failed");
-                cx.stop("warc_failed");
-                Err(error)
-            }
-        }
+        let written = checked(tokio::task::spawn_blocking(write).await?, cx)?;
+        cx.stats().inc(if written.is_revisit { "warc/revisits" } else { "warc/responses" });
+        count_bytes(written.bytes, cx);
+        Ok(())
+    }
+
+    /// Writes the records of a download without a response.
+    async fn write_failure(&self, members: Vec<u8>, cx: &Context) -> Result<()> {
+        let (folder, known, now) = (Arc::clone(&self.folder), self.known.clone(), cx.now());
+        let bytes = members.len();
+        let write = move || {
+            begin(&folder, known.as_deref(), now)?;
+            folder.append(&members, now)
+        };
+        checked(tokio::task::spawn_blocking(write).await?, cx)?;
+        cx.stats().inc("warc/failed_downloads");
+        count_bytes(bytes, cx);
+        Ok(())
     }
 }
 
+/// Before the first record: completes what earlier crawls left, and reads which bodies they wrote.
+fn begin(folder: &WarcFolder, known: Option<&Mutex<Known>>, now: Timestamp) -> Result<()> {
+    folder.begin(now, |reader| {
+        if let Some(known) = known {
+            lock(known).read(reader);
+        }
+    })
+}
+
+/// Stops the crawl if something could not be written: an archive with a hole would be taken for whole.
+fn checked<T>(written: Result<T>, cx: &Context) -> Result<T> {
+    if let Err(error) = &written {
+        if cx.stats().get("warc/failed") == 0 {
+            log::error!("the WARC files: {error}");
+        }
+        cx.stats().inc("warc/failed");
+        cx.stop("warc_failed");
+    }
+    written
+}
+
+fn count_bytes(bytes: usize, cx: &Context) {
+    cx.stats().add("warc/bytes", i64::try_from(bytes).unwrap_or(i64::MAX));
+}
+
 /// What the files say of the crawl.
-fn info(settings: &Settings) -> Result<Vec<(&'static str, String)>> {
+fn info(
+    settings: &Settings,
+    about: &[(&'static str, Option<String>)],
+) -> Result<Vec<(&'static str, String)>> {
     let obeys = settings.of::<crate::RobotsSettings>()?.robotstxt_obey;
-    Ok(vec![
+    let mut info = vec![
         ("software", concat!("huntsman/", env!("CARGO_PKG_VERSION")).to_owned()),
         ("format", "WARC File Format 1.1".to_owned()),
         (
@@ -183,7 +241,9 @@ fn info(settings: &Settings) -> Result<Vec<(&'static str, String)>> {
         ),
         ("robots", if obeys { "obey" } else { "ignore" }.to_owned()),
         ("http-header-user-agent", settings.user_agent.clone()),
-    ])
+    ];
+    info.extend(about.iter().filter_map(|(name, value)| Some((*name, value.clone()?))));
+    Ok(info)
 }
 
 fn lock(known: &Mutex<Known>) -> std::sync::MutexGuard<'_, Known> {
@@ -200,7 +260,7 @@ impl Component for Warc {
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
         // Next to the network: behind the HTTP cache, whose answers are not exchanges.
-        hooks.downloader(950).persist().at_end()
+        hooks.downloader(950).spider(10).persist().at_end()
     }
 }
 
@@ -217,11 +277,63 @@ impl DownloaderMiddleware for Warc {
         cx: &Context,
     ) -> Result<OnResponse> {
         let is_stored = response.has_flag("cached") || response.has_flag("replayed");
-        if request.extensions.get::<Sent>().is_some() && !is_stored {
-            let exchange = Exchange::new(request, response, cx.now(), self.keeps_credentials);
-            self.write(exchange, cx).await?;
+        if request.extensions.get::<Sent>().is_none() || is_stored {
+            return Ok(OnResponse::Continue);
         }
+        let says_noarchive = Directives::of_headers(&response.headers, &self.user_agent).noarchive;
+        if says_noarchive && self.noarchive == WarcNoarchive::Skip {
+            cx.stats().inc("warc/noarchive");
+            return Ok(OnResponse::Continue);
+        }
+        let mut exchange = Exchange::new(request, response, cx.now(), self.keeps_credentials);
+        if says_noarchive {
+            exchange.note("noarchive", "X-Robots-Tag");
+        }
+        let archived = exchange.archived();
+        self.write(exchange, cx).await?;
+        response.extensions.insert(archived);
         Ok(OnResponse::Continue)
+    }
+
+    async fn process_exception(
+        &self,
+        request: &Request,
+        error: &FetchError,
+        cx: &Context,
+    ) -> Result<OnException> {
+        if request.extensions.get::<Sent>().is_none() || !failed::is_of_site(error.kind()) {
+            return Ok(OnException::Pass);
+        }
+        match error.partial() {
+            Some(partial) => {
+                let exchange = Exchange::new(request, partial, cx.now(), self.keeps_credentials);
+                let why = failed::truncation(error.kind());
+                self.write(exchange.partial(why, error.kind().name()), cx).await?;
+            }
+            None => {
+                let members = failed::members(request, error, cx.now(), self.keeps_credentials, self.options);
+                self.write_failure(members, cx).await?;
+            }
+        }
+        Ok(OnException::Pass)
+    }
+}
+
+impl SpiderMiddleware for Warc {
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        if self.has_outlinks
+            && let Some(archived) = page.response().extensions.get::<Archived>()
+        {
+            let links = page.links();
+            if links.is_empty() {
+                return Ok(OnPage::Parse);
+            }
+            let members = archived.outlinks(&links, self.options);
+            // The page is settled after this, so the links are behind no commit that has the page.
+            checked(self.folder.append(&members, cx.now()), cx)?;
+            count_bytes(members.len(), cx);
+        }
+        Ok(OnPage::Parse)
     }
 }
 

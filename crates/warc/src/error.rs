@@ -30,6 +30,11 @@ impl ReadError {
         Self { offset, kind: Kind::Io(cause) }
     }
 
+    /// The same error of a reader that began at an offset of the file.
+    pub(crate) fn behind(self, offset: u64) -> Self {
+        Self { offset: self.offset + offset, kind: self.kind }
+    }
+
     /// Offset in the file, in bytes, of the record that is damaged.
     pub fn offset(&self) -> u64 {
         self.offset

@@ -3,7 +3,9 @@
 //! [`Record`] makes a record, and [`WarcWriter`] writes records to a file, each as a gzip member of its own.
 //! [`WarcReader`] reads files of the versions 0.17 to 1.1, compressed or not. After damage it goes on with the next record that it finds.
 //!
-//! The crate knows nothing of crawls and opens no files; ARC files and files that are compressed with zstd are refused by name.
+//! [`Captures`] finds the records that answer a request among the files that [`named_files`] names, and [`Payload`] is what such a record has.
+//!
+//! The crate knows nothing of crawls and writes no files; ARC files and files that are compressed with zstd are refused by name.
 //!
 //! ```
 //! use huntsman_warc::{Options, Record, RecordKind, WarcReader, WarcWriter};
@@ -25,26 +27,38 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod captures;
 mod cdxj;
 mod check;
 mod digest;
 mod error;
 mod head;
+mod key;
 mod message;
+mod moment;
+mod named;
+mod payload;
 mod reader;
 mod record;
 mod source;
 mod stream;
 mod surt;
+mod wacz;
 mod writer;
 
+pub use captures::{Answer, ArchiveError, Capture, Captures};
 pub use cdxj::index_file;
 pub use check::{Check, Finding};
 pub use digest::{Digest, DigestKind, Hasher};
 pub use error::ReadError;
 pub use head::RecordHead;
+pub use key::CaptureKey;
 pub use message::{HttpHead, request_head, response_head, unchunked};
+pub use moment::Moment;
+pub use named::{NameError, is_archive_name, named_files};
+pub use payload::Payload;
 pub use reader::{Block, Span, WarcReader};
 pub use record::{Options, Record, RecordKind, record_id};
 pub use surt::surt;
+pub use wacz::{Packed, PackedPage, PageText, WaczOptions, pack_wacz};
 pub use writer::WarcWriter;

@@ -289,11 +289,13 @@ fn look_for_version<R: Read>(
         return Ok(None);
     }
     while stream.find_member()? {
+        // A short member is at its end when its first line is read.
+        let member = stream.file_offset();
         let first = stream.begin_member().and_then(|_| read_line(stream, MAX_VERSION_LINE));
         match first {
             Ok(Some(line)) => {
                 if let Some(version) = version_of(&line) {
-                    return Ok(Some((version, stream.offset())));
+                    return Ok(Some((version, member)));
                 }
             }
             Ok(None) => {}

@@ -66,10 +66,9 @@ impl<R: Read> Stream<R> {
 
     /// Where what is read next can be found in the file: its member, or the byte itself.
     pub(crate) fn offset(&self) -> u64 {
-        match (self.is_gzip, self.is_in_member) {
-            (true, true) => self.member,
-            _ => self.source.offset(),
-        }
+        // All of a short member may be unpacked, and its end passed, before it is read.
+        let is_of_member = self.is_in_member || !self.ready.is_empty();
+        if self.is_gzip && is_of_member { self.member } else { self.source.offset() }
     }
 
     /// Offset of the next byte of the file; after a member that is its end.

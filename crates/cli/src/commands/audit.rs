@@ -16,7 +16,7 @@ use huntsman::{Backend, HttpDownloader, StartUrls};
 use self::demo::Demo;
 use self::forms::Forms;
 use super::SiteArgs;
-use super::crawl::store_of;
+use super::crawl::{is_offline, store_of};
 use crate::command::attended::{Attendance, Ended, Ready};
 use crate::command::{control, log_settings};
 use crate::config::Config;
@@ -204,7 +204,7 @@ async fn crawl(
     };
     let control = control::bind(&config.settings, true).await?;
     let log = logging::start(&config.settings, &screen)?;
-    if seeds.is_complete && site.output.replay.is_none() {
+    if seeds.is_complete && site.output.replay.is_none() && !is_offline(&config.settings)? {
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
     }
     log_settings(config);

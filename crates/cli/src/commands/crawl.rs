@@ -1,5 +1,6 @@
 //! `huntsman crawl`: turns flags into settings, checks them, then runs the crawl.
 
+mod archive;
 mod args;
 
 use std::fs;
@@ -31,6 +32,7 @@ use crate::render::{Style, escape, say};
 use crate::sweep::Sweeping;
 use crate::text_index;
 
+pub(super) use archive::is_offline;
 pub(crate) use args::{CrawlArgs, SiteArgs};
 
 /// Additions of a command to the plain crawl.
@@ -120,8 +122,8 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         (false, false) => Screen::with_progress(),
     };
     let log = logging::start(&config.settings, &screen)?;
-    // A replay resolves no names.
-    if seeds.is_complete && args.output.replay.is_none() {
+    // A replay resolves no names, and neither does a crawl over archives.
+    if seeds.is_complete && args.output.replay.is_none() && !is_offline(&config.settings)? {
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
     }
     log_settings(&config);
@@ -136,7 +138,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     if let Some(address) = metrics.as_ref().map(MetricsServer::address) {
         screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
-    let follow = args.reach.max_depth != Some(0);
+    let follow = args.max_depth() != Some(0);
     let job = Job {
         config,
         downloader,

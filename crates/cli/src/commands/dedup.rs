@@ -105,6 +105,7 @@ impl<'a> Run<'a> {
             features,
             lang: prepared.lang,
             manifest: manifest.clone(),
+            archive_id: input.archive_id,
             workers: args.workers(),
             telemetry: Arc::clone(&telemetry),
             stop: stop.clone(),

@@ -31,7 +31,10 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
     checks.exclude_sources.extend(files.into_iter().map(PathBuf::from));
     let name = site.urls.first().cloned().unwrap_or_else(|| "the sites".to_owned());
     let fail_on_limit = site.output.fail_on_limit;
-    let config = Config::load(&site.settings, workers(checks.workers), site.network.settings())?;
+    let mut flags = site.network.settings();
+    // Sources are read from the archives, too: nothing is sent.
+    flags.extend(site.archive.settings());
+    let config = Config::load(&site.settings, workers(checks.workers), flags)?;
     let layers = config.layers.clone();
     let plan = checks.each.plan(&checks.exclude_sources, checks.check_time, candidates.max_queries)?;
     let sweep = SiteSweep {

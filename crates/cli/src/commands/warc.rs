@@ -1,13 +1,14 @@
-//! `huntsman warc`: lists, prints, checks and indexes the records of WARC files.
+//! `huntsman warc`: lists, prints, checks, indexes and packs the records of WARC files.
 
 mod args;
 mod capture;
+mod pack;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use huntsman::warc::{Check, HttpHead, ReadError, WarcReader, index_file};
+use huntsman::warc::{Check, HttpHead, ReadError, WarcReader, index_file, named_files};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -24,39 +25,13 @@ pub(crate) fn run(what: WarcCommand) -> Outcome {
         WarcCommand::Get(args) => capture::get(&args),
         WarcCommand::Check { files } => check(&files),
         WarcCommand::Index { files, out } => index(&files, out.as_deref()),
+        WarcCommand::Pack(args) => pack::pack(&args),
     }
 }
 
-/// The files that are named, and those in folders that are, in the order of their names.
+/// The archives that are named.
 fn files_of(named: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        if path.is_dir() {
-            let before = files.len();
-            add_folder(path, &mut files).map_err(|error| usage(path, &error))?;
-            if files.len() == before {
-                return Err(usage(path, &"no file in it ends with .warc or .warc.gz"));
-            }
-        } else {
-            files.push(path.clone());
-        }
-    }
-    Ok(files)
-}
-
-fn add_folder(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
-        if entry.file_type()?.is_dir() {
-            add_folder(&path, files)?;
-        } else if name.ends_with(".warc") || name.ends_with(".warc.gz") {
-            files.push(path);
-        }
-    }
-    Ok(())
+    named_files(named).map_err(|error| Failure::usage(escape(&error.to_string()).into_owned()))
 }
 
 fn shown(path: &Path) -> String {

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
+use huntsman::dedup::ReadOptions;
 use huntsman::detect::copyvio::Boilerplate;
 use url::Url;
 
-use super::documents::document;
+use super::documents::{document, is_left_out};
 use crate::dedup::sources;
 use crate::exit::Outcome;
 use crate::render::{counted, escape, warn};
@@ -43,8 +44,12 @@ impl CommonArgs {
         }
         let mut boilerplate = Boilerplate::new(self.common_hosts, MOST_WINDOWS);
         let mut unread = 0;
+        let options = ReadOptions { max_document: MOST_BYTES, ..ReadOptions::default() };
         for source in sources(&self.common)? {
-            let _ = source.read(None, MOST_BYTES, &mut |raw| {
+            let _ = source.read(&options, &mut |raw| {
+                if is_left_out(&raw) {
+                    return ControlFlow::Continue(());
+                }
                 match raw.map_err(|broken| broken.to_string()).and_then(document) {
                     Ok((id, text)) => {
                         let host = Url::parse(&id).ok().and_then(|url| url.host_str().map(str::to_owned));

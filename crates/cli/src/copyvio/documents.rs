@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use huntsman::dedup::{Body, RawDocument, Source};
+use huntsman::dedup::{Body, RawDocument, ReadOptions, Source, SourceError};
 use huntsman::detect::copyvio::Text;
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +51,11 @@ impl Documents {
         take: &mut dyn FnMut(&str, Text) -> Outcome<()>,
     ) -> Outcome<()> {
         let mut failure = None;
-        let _ = source.read(None, self.max_bytes, &mut |raw| {
+        let options = ReadOptions { max_document: self.max_bytes, ..ReadOptions::default() };
+        let _ = source.read(&options, &mut |raw| {
+            if is_left_out(&raw) {
+                return ControlFlow::Continue(());
+            }
             let document = raw.map_err(|broken| broken.to_string()).and_then(|raw| {
                 let place = raw.position.to_string();
                 document(raw).map_err(|why| format!("{place}: {why}"))
@@ -77,10 +81,20 @@ impl Documents {
     }
 }
 
+/// Whether a record of an archive is no document, such as an image or an error page.
+pub(super) fn is_left_out(raw: &Result<RawDocument, SourceError>) -> bool {
+    matches!(raw, Ok(RawDocument { body: Body::LeftOut(_), .. }))
+}
+
 /// The id of a document and its text.
 pub(super) fn document(raw: RawDocument) -> Result<(String, Text), String> {
     match raw.body {
         Body::Unreadable(why) => Err(why),
+        Body::LeftOut(why) => Err(format!("no document: {why}")),
+        Body::Archived { id, is_html, charset, bytes, .. } => match is_html {
+            true => Ok((id, Text::html(&bytes, charset.as_deref()))),
+            false => Ok((id, Text::plain(&bytes, charset.as_deref()))),
+        },
         Body::File { path, is_html: true, bytes } => Ok((path, Text::html(&bytes, None))),
         Body::File { path, is_html: false, bytes } => Ok((path, Text::plain(&bytes, None))),
         Body::Line(bytes) => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use huntsman::bulk::{Columns, Dialect, Form, Link};
+use huntsman::dedup::ArchiveId;
 use huntsman::dedup::redis::Layout;
 use huntsman::detect::near::Identity;
 use huntsman::detect::simhash::Features;
@@ -294,8 +295,8 @@ pub(crate) struct IndexArgs {
 /// The input.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Files of JSON lines (also compressed with gzip or zstd) with id, lang and text, html or simhash; folders of
-    /// .txt and .html files; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
+    /// Files of JSON lines (also compressed with gzip or zstd) with id, lang and text, html or simhash; WARC files of
+    /// crawls and of texts (.warc.gz, .warc.wet.gz); folders of these and of .txt and .html files; patterns in quotes; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
     /// environment variables AWS_*; `-` for JSON lines on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
@@ -309,7 +310,11 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(crate) ids: Option<PathBuf>,
 
-    /// Maximum size of a document (a line or a file) in bytes; a larger one is counted as an error.
+    /// Id of a document in a WARC file: its URL, the id of its record, or its time as 14 digits, a slash and its URL.
+    #[arg(long = "id", value_name = "url|record|url-date", default_value = "url", value_parser = archive_id, help_heading = "Input")]
+    pub(crate) archive_id: ArchiveId,
+
+    /// Maximum size of a document (a line, a file or a record) in bytes; a larger one is counted as an error.
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, value_parser = clap::value_parser!(u64).range(1..=1 << 31), help_heading = "Input")]
     pub(crate) max_document: u64,
 
@@ -363,6 +368,10 @@ pub(crate) fn features(name: &str) -> Result<Features, String> {
         let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("use words-log, char5, words3 or words-tf{hint}")
     })
+}
+
+fn archive_id(name: &str) -> Result<ArchiveId, String> {
+    name.parse()
 }
 
 fn layout(name: &str) -> Result<Layout, String> {

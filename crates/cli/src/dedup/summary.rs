@@ -137,6 +137,23 @@ impl Summary {
         if !also.is_empty() {
             self.screen.line(&format!("of these {}\n", also.join(", ")));
         }
+        let left_out: Vec<String> = self
+            .counts
+            .left_out
+            .iter()
+            .map(|(why, number)| {
+                let what = match *why {
+                    "status" => "with another status than 200",
+                    "media_type" => "neither HTML nor text",
+                    "revisit" => "whose content is in another record",
+                    other => other,
+                };
+                format!("{} {what}", count(*number))
+            })
+            .collect();
+        if !left_out.is_empty() {
+            self.screen.line(&format!("records left out: {}\n", left_out.join(", ")));
+        }
         if let (Some(documents), Some(bytes)) = (self.documents, self.index_bytes) {
             let (documents, bytes) = (counted(documents, "document"), human_bytes(bytes));
             self.screen.line(&format!("index: {documents}, {bytes}\n"));

@@ -721,3 +721,63 @@ fn a_flipped_bit_is_found_by_verify_and_mended_by_repair() {
     assert!(missing.code == Some(2) && missing.stderr.contains("no index"), "{missing:?}");
     assert!(!dir.path().join("nothing").exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn archives_and_their_texts_are_inputs() {
+    use huntsman_testkit::Site;
+
+    let dir = tempfile::tempdir().unwrap();
+    let text = |word: &str| (0..80).map(|n| format!("{word}{n}")).collect::<Vec<_>>().join(" ");
+    let links = "<a href='/one'>1</a><a href='/two'>2</a><a href='/gone'>3</a>";
+    let site = Site::builder()
+        .page("/", format!("{links}<p>{}", text("root")))
+        .page("/one", format!("<p>{}", text("same")))
+        .page("/two", format!("<p class=other>{}", text("same")))
+        .start_blocking();
+    let said = run(crate::common::crawl(dir.path(), &site).args(["--warc", "archive"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let build = [
+        "dedup",
+        "build",
+        "archive/*.warc.gz",
+        "--index",
+        "index",
+        "--flags",
+        "flags.jsonl",
+        "--report",
+        "report.json",
+    ];
+    let said = run(huntsman(dir.path()).args(build));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stderr.contains("records left out: 1 with another status than 200"), "{said:?}");
+    let flags = lines(dir.path().join("flags.jsonl"));
+    let two: Vec<String> = ["/one", "/two"].iter().map(|path| site.url(path).to_string()).collect();
+    let line = flags[0].to_string();
+    assert!(flags.len() == 1 && two.iter().all(|url| line.contains(url)), "{flags:?}");
+
+    // The text of the first page, as an archive of texts has it.
+    let text = text("same");
+    let wet = format!(
+        "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://other.example/\r\nWARC-Date: 2026-01-31T12:00:00Z\r\n\
+         WARC-Record-ID: <urn:uuid:1>\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}\r\n\r\n",
+        text.len()
+    );
+    std::fs::write(dir.path().join("texts.warc.wet"), wet).unwrap();
+    let said = run(huntsman(dir.path()).args([
+        "dedup",
+        "query",
+        "texts.warc.wet",
+        "--index",
+        "index",
+        "--id",
+        "url-date",
+    ]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout.contains("20260131120000/http://other.example/") && said.stdout.contains(&two[0]),
+        "{said:?}"
+    );
+    let said = run(huntsman(dir.path()).args(["dedup", "query", "none-*.warc.gz", "--index", "index"]));
+    assert!(said.code == Some(2) && said.stderr.contains("no file matches the pattern"), "{said:?}");
+}

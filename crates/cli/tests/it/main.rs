@@ -16,6 +16,7 @@ mod dedup_bulk;
 mod dedup_metrics;
 mod dedup_s3;
 mod directory;
+mod from_warc;
 mod job;
 #[cfg(target_os = "linux")]
 mod jobs;

@@ -251,3 +251,116 @@ fn a_full_disk_stops_the_crawl_and_it_goes_on_with_more_room() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_archived(dir.path(), &site, 61);
 }
+
+#[test]
+fn an_index_leads_to_the_bytes_of_a_capture_alone() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), mixed());
+    assert_eq!(archived(dir.path(), &site, "one").code, Some(0));
+    assert_eq!(warc(dir.path(), &["index", "archive", "--out", "archive/index.cdxj"]).code, Some(0));
+    let (url, path) = (site.url("/packed").to_string(), files_ending(dir.path(), ".warc.gz").remove(0));
+    let records = records(dir.path(), "archive");
+    let wanted =
+        records.iter().find(|record| record["url"] == url.as_str() && record["type"] == "response").unwrap();
+    let (offset, length) = (wanted["offset"].as_u64().unwrap(), wanted["length"].as_u64().unwrap());
+    let whole = std::fs::read(&path).unwrap();
+    let at = usize::try_from(offset).unwrap();
+    let end = at + usize::try_from(length).unwrap();
+    // All other records are gone.
+    let mut alone = vec![0; whole.len()];
+    alone[at..end].copy_from_slice(&whole[at..end]);
+    std::fs::write(&path, alone).unwrap();
+    let said = warc(dir.path(), &["get", "--index", "archive/index.cdxj", &url]);
+    assert_eq!((said.code, &*said.stdout), (Some(0), "<p>packed text</p>"), "{said:?}");
+    let said = warc(dir.path(), &["get", &url]);
+    assert!(said.code == Some(2) && said.stderr.contains("--index"), "{said:?}");
+}
+
+fn files_ending(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory.join("archive")).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect()
+}
+
+#[test]
+fn a_packed_archive_is_valid_and_has_the_pages_of_the_crawl() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), mixed());
+    assert_eq!(archived(dir.path(), &site, "one").code, Some(0));
+    let said =
+        warc(dir.path(), &["pack", "archive/*.warc.gz", "--wacz", "site.wacz", "--title", "Mixed", "--text"]);
+    assert!(said.code == Some(0) && said.stderr.contains("6 pages"), "{said:?}");
+    let validated =
+        Command::new("wacz").args(["validate", "-f", "site.wacz"]).current_dir(dir.path()).output();
+    let validated = validated.expect("wacz (py-wacz) is in PATH: run ./setup.sh");
+    let told = String::from_utf8_lossy(&validated.stdout).into_owned();
+    assert!(validated.status.success() && told.contains("the passed WACZ is valid"), "{told}");
+    let program = "import sys, zipfile, json
+z = zipfile.ZipFile(sys.argv[1])
+for name in ('pages', 'extraPages'):
+    for line in z.read('pages/%s.jsonl' % name).decode().splitlines()[1:]:
+        page = json.loads(line); print(name, page['url'], page['text'][:12])";
+    let (passes, seen) = python(program, &[dir.path().join("site.wacz")]);
+    assert!(passes && seen.starts_with(&format!("pages {} ", site.url("/"))), "{seen}");
+    assert!(seen.contains(&format!("extraPages {} packed text", site.url("/packed"))), "{seen}");
+}
+
+#[test]
+fn failed_downloads_links_and_wishes_of_sites_are_in_the_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let cut = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<p>half";
+    let site = Site::builder()
+        .page("/", "<a href='/cut'>c</a><a href='/none'>n</a><a href='/private'>p</a><a href='/cut'>c</a>")
+        .answer("/cut", Answer::raw(cut))
+        .answer("/none", Answer::raw(""))
+        .answer("/private", Answer::html("<p>private").header("x-robots-tag", "noindex, noarchive"))
+        .start_blocking();
+    let crawled = |archive: &str, extra: &[&str]| {
+        let mut command = crawl(dir.path(), &site);
+        command.args(["--warc", archive, "--fresh", "--set", "retry_enabled=false"]).args(extra);
+        let said = run(&mut command);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_accepted(dir.path(), archive)
+    };
+    let kinds = crawled("all", &["--warc-outlinks", "--set", "warc_operator=me <me@site.example>"]);
+    // Three responses, of which one is cut, and their requests; one request without an answer.
+    assert_eq!((kinds["response"], kinds["request"]), (3, 4), "{kinds:?}");
+    let path = files(&dir.path().join("all")).remove(0);
+    let program = "import sys
+from warcio.archiveiterator import ArchiveIterator
+for r in ArchiveIterator(open(sys.argv[1], 'rb'), no_record_parse=True):
+    h = r.rec_headers; path = (h.get_header('WARC-Target-URI') or '').rsplit('/', 1)[-1]
+    told = h.get_header('WARC-Truncated'); body = r.content_stream().read().decode()
+    if told: print('cut', path, told, body.endswith('<p>half'))
+    if r.rec_type in ('metadata', 'warcinfo'):
+        for line in body.splitlines():
+            if line.split(':')[0] in ('fetchError', 'outlink', 'noarchive', 'operator'): print(path, line.replace(sys.argv[2], 'SITE/'))";
+    let out = Command::new("warc-python")
+        .args(["-c", program])
+        .arg(&path)
+        .arg(site.url("/").as_str())
+        .output()
+        .unwrap();
+    let seen = String::from_utf8(out.stdout).unwrap();
+    let mut seen: Vec<&str> = seen.lines().collect();
+    seen.sort_unstable();
+    assert_eq!(
+        seen,
+        [
+            " operator: me <me@site.example>",
+            " outlink: SITE/cut L a/@href",
+            " outlink: SITE/none L a/@href",
+            " outlink: SITE/private L a/@href",
+            "cut cut disconnect True",
+            "cut fetchError: incomplete_body",
+            "none fetchError: connection_reset",
+            "private noarchive: X-Robots-Tag",
+        ],
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let kinds = crawled("some", &["--set", "warc_noarchive=skip"]);
+    assert_eq!((kinds["response"], kinds["request"]), (2, 3), "{kinds:?}");
+    let stats = &crate::common::report(&dir.path().join("out"))["stats"];
+    assert_eq!(
+        (stats["warc/noarchive"].as_u64(), stats["warc/failed_downloads"].as_u64()),
+        (Some(1), Some(1))
+    );
+}

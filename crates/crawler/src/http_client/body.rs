@@ -34,15 +34,16 @@ pub(crate) struct Received {
     pub(crate) stopped: bool,
 }
 
-/// Reads a body to its end or its limit. Beyond the limit it is dropped, together with its connection.
+/// Reads a body to its end or its limit. Beyond the limit it is dropped, together with its connection. If it fails, `partial` has what came.
 pub(crate) async fn receive(
     answer: &mut reqwest::Response,
     codings: &[Coding],
     limits: &BodyLimits,
     watch: Watch<'_>,
     timer: &mut Timer<'_>,
-    status: StatusCode,
+    partial: &mut Partial,
 ) -> Result<Received, FetchError> {
+    let status = partial.status;
     let most = match limits.decode.max_size {
         0 => u64::MAX,
         most => most,
@@ -56,7 +57,7 @@ pub(crate) async fn receive(
         return Err(FetchError::new(FetchErrorKind::TooLarge, message).after_sending().with_status(status));
     }
     let mut received = Received::default();
-    let mut chunks = ChunkBuffer::default();
+    let chunks = &mut partial.chunks;
     let mut decoder = (!codings.is_empty()).then(|| Decoder::new(codings, limits.decode));
     loop {
         let chunk = match next(answer, timer).await {
@@ -79,6 +80,8 @@ pub(crate) async fn receive(
         }
         let over = received.wire_bytes > most;
         if over && !limits.decode.truncate {
+            chunks
+                .push(chunk.slice(..usize::try_from(most - before).expect("less than the chunk")), declared);
             let message = format!("the body is larger than {most} bytes");
             return Err(FetchError::new(FetchErrorKind::TooLarge, message)
                 .after_sending()
@@ -89,10 +92,11 @@ pub(crate) async fn receive(
             false => chunk,
         };
         let flow = match &mut decoder {
-            Some(decoder) => decoder.push(&chunk).map_err(|error| error.with_status(status))?,
-            None => Flow::More,
+            Some(decoder) => decoder.push(&chunk).map_err(|error| error.with_status(status)),
+            None => Ok(Flow::More),
         };
         chunks.push(chunk, declared);
+        let flow = flow?;
         if over || flow == Flow::Full {
             received.truncated = true;
             break;
@@ -102,12 +106,29 @@ pub(crate) async fn receive(
             break;
         }
     }
-    received.body = chunks.into_bytes();
+    received.body = std::mem::take(chunks).into_bytes();
     if let Some(decoder) = decoder {
         let cut = received.truncated || received.dataloss || received.stopped;
         received.decoded = Some(decoder.finish(cut).map_err(|error| error.with_status(status))?);
     }
     Ok(received)
+}
+
+/// What came of a body until it failed.
+#[derive(Default)]
+pub(crate) struct Partial {
+    chunks: ChunkBuffer,
+    status: StatusCode,
+}
+
+impl Partial {
+    pub(crate) fn new(status: StatusCode) -> Self {
+        Self { chunks: ChunkBuffer::default(), status }
+    }
+
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.chunks.into_bytes()
+    }
 }
 
 /// The error if an observer stopped the download and the body is to be dropped.

@@ -1,5 +1,7 @@
 //! One exchange, and the records that it becomes.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use huntsman_crawler::{Request, Response, Timestamp, meta};
@@ -10,6 +12,29 @@ use super::known::{Known, Original};
 
 const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// Marks a response, in its extensions, that was written.
+#[derive(Clone, Debug)]
+pub(super) struct Archived {
+    id: String,
+    url: String,
+    date: String,
+}
+
+impl Archived {
+    /// The links of the page as a record about its response, in the form of Heritrix.
+    pub(super) fn outlinks(&self, links: &[Url], options: Options) -> Vec<u8> {
+        let mut seen = HashSet::new();
+        let lines = links.iter().filter(|link| seen.insert(link.as_str()));
+        let lines: Vec<String> = lines.map(|link| format!("{} L a/@href", without_user(link))).collect();
+        let fields: Vec<(&str, &str)> = lines.iter().map(|line| ("outlink", line.as_str())).collect();
+        Record::metadata(&self.date, &fields)
+            .id(record_id(&[b"outlinks", self.id.as_bytes()]))
+            .field("WARC-Target-URI", &self.url)
+            .field("WARC-Concurrent-To", &self.id)
+            .to_member(options)
+    }
+}
 
 /// What was written of an exchange.
 pub(super) struct Written {
@@ -65,9 +90,26 @@ impl Exchange {
                 &response.body,
             ),
             body: response.body.clone(),
-            metadata: metadata(request, took),
+            metadata: metadata(request, Some(took)),
             url,
         }
+    }
+
+    /// An exchange whose body failed: what came of it, and why there is no more.
+    pub(super) fn partial(mut self, why: &'static str, error: &str) -> Self {
+        self.truncated = Some(why);
+        self.metadata.push(("fetchError", error.to_owned()));
+        self
+    }
+
+    /// Notes what else is told of the exchange.
+    pub(super) fn note(&mut self, name: &'static str, value: &str) {
+        self.metadata.push((name, value.to_owned()));
+    }
+
+    /// What later records about the response refer to.
+    pub(super) fn archived(&self) -> Archived {
+        Archived { id: self.id.clone(), url: self.url.clone(), date: self.date.clone() }
     }
 
     /// The body, without transfer coding and with its content coding.
@@ -157,7 +199,7 @@ impl Exchange {
 }
 
 /// The URL as it was requested, without user, password and fragment.
-fn without_user(url: &Url) -> String {
+pub(super) fn without_user(url: &Url) -> String {
     let mut url = url.clone();
     if !url.username().is_empty() || url.password().is_some() {
         url.set_username("").and_then(|()| url.set_password(None)).expect("http has an authority");
@@ -177,7 +219,7 @@ fn truncation(response: &Response) -> Option<&'static str> {
     reasons.into_iter().find(|(flag, _)| response.has_flag(flag)).map(|(_, why)| why)
 }
 
-fn head_of(request: &Request, keeps_credentials: bool) -> Vec<u8> {
+pub(super) fn head_of(request: &Request, keeps_credentials: bool) -> Vec<u8> {
     let url = &request.url;
     let host = &url[Position::BeforeHost..Position::AfterPort];
     let target = &url[Position::BeforePath..Position::AfterQuery];
@@ -193,13 +235,15 @@ fn head_of(request: &Request, keeps_credentials: bool) -> Vec<u8> {
     })
 }
 
-fn metadata(request: &Request, took: std::time::Duration) -> Vec<(&'static str, String)> {
+/// What is told of how a page was found, and of the time that it took.
+pub(super) fn metadata(request: &Request, took: Option<std::time::Duration>) -> Vec<(&'static str, String)> {
     let redirects: Vec<String> = request.meta_value(meta::REDIRECT_URLS).unwrap_or_default();
     let via = redirects.last().map(String::as_str).or(request.referer.as_deref());
     let hops = usize::from(request.depth) + redirects.len();
     let via = via.and_then(|via| Url::parse(via).ok()).map(|via| ("via", without_user(&via)));
     via.into_iter()
-        .chain([("hopsFromSeed", hops.to_string()), ("fetchTimeMs", took.as_millis().to_string())])
+        .chain([("hopsFromSeed", hops.to_string())])
+        .chain(took.map(|took| ("fetchTimeMs", took.as_millis().to_string())))
         .collect()
 }
 
@@ -207,8 +251,10 @@ fn metadata(request: &Request, took: std::time::Duration) -> Vec<(&'static str, 
 mod tests {
     use std::time::Duration;
 
+    use huntsman_crawler::{FetchError, FetchErrorKind};
     use huntsman_warc::{DigestKind, WarcReader};
 
+    use super::super::failed;
     use super::*;
 
     fn request() -> Request {
@@ -270,6 +316,53 @@ mod tests {
         let members = exchange.members(&digest, None, Options::default());
         let head = WarcReader::new(&members[..]).next_head().unwrap().unwrap();
         assert_eq!(head.get("WARC-Truncated"), Some("length"));
+    }
+
+    #[test]
+    fn a_failed_download_leaves_what_came_of_it_and_why_it_failed() {
+        let error = FetchError::new(FetchErrorKind::IdleTimeout, "no data for 5 s").after_sending();
+        let partial =
+            exchange(&response(200, "half")).partial(failed::truncation(error.kind()), error.kind().name());
+        let digest = DigestKind::Sha1.of(b"half");
+        assert_eq!(partial.as_original(&digest), None);
+        let members = partial.members(&digest, None, Options::default());
+        let mut reader = WarcReader::new(&members[..]);
+        assert_eq!(reader.next_head().unwrap().unwrap().get("WARC-Truncated"), Some("time"));
+        reader.next_head().unwrap();
+        reader.next_head().unwrap();
+        let about = String::from_utf8(reader.block(u64::MAX).unwrap().bytes).unwrap();
+        assert!(about.ends_with("fetchError: idle_timeout\r\n"), "{about}");
+
+        let members =
+            |error: &FetchError| failed::members(&request(), error, Timestamp(0), false, Options::default());
+        let kinds = |members: Vec<u8>| {
+            let mut reader = WarcReader::new(&members[..]);
+            let mut kinds = Vec::new();
+            while let Some(head) = reader.next_head().unwrap() {
+                kinds.push(head.kind().to_owned());
+            }
+            kinds
+        };
+        assert_eq!(kinds(members(&error)), ["request", "metadata"]);
+        assert_eq!(kinds(members(&FetchError::new(FetchErrorKind::Dns, "no such name"))), ["metadata"]);
+    }
+
+    #[test]
+    fn links_are_told_once_each_and_without_passwords() {
+        let links: Vec<Url> = ["http://a.example/", "http://u:p@b.example/x#y", "http://a.example/"]
+            .iter()
+            .map(|link| link.parse().unwrap())
+            .collect();
+        let archived = exchange(&response(200, "page")).archived();
+        let member = archived.outlinks(&links, Options::default());
+        let mut reader = WarcReader::new(&member[..]);
+        let head = reader.next_head().unwrap().unwrap();
+        assert_eq!((head.kind(), head.get("WARC-Concurrent-To")), ("metadata", Some(&*archived.id)));
+        let block = reader.block(u64::MAX).unwrap().bytes;
+        assert_eq!(
+            block,
+            b"outlink: http://a.example/ L a/@href\r\noutlink: http://b.example/x L a/@href\r\n"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use huntsman_crawler::human_bytes;
 use huntsman_serve::{Limits, serve_pages};
 use huntsman_testkit::sites::Uniform;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::exit::{Exit, Failure, Outcome};
-use super::flags::Flags;
+use super::flags::{Flags, set};
 use super::process::{BUILD, cpu_seconds, peak_rss, program};
 use super::render::{Table, count, say};
 use super::values::positive;
@@ -38,6 +38,10 @@ pub struct BenchArgs {
     #[arg(long)]
     pub text: bool,
 
+    /// Also archives the crawl into WARC files in this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub warc: Option<String>,
+
     /// Prints one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -46,7 +50,7 @@ pub struct BenchArgs {
 impl BenchArgs {
     /// The settings with which the site at this port is crawled; they belong on top of the profile `test`.
     pub fn settings(&self, port: u16) -> Flags {
-        vec![
+        let mut flags = vec![
             ("allow_addresses", json!([format!("127.0.0.1:{port}")])),
             ("concurrent_requests", json!(self.concurrency)),
             ("concurrent_requests_per_domain", json!(self.concurrency)),
@@ -54,7 +58,9 @@ impl BenchArgs {
             // Crawls the whole site, even if the given sizes make it deep.
             ("depth_guard", json!(0)),
             ("seed", json!(1)),
-        ]
+        ];
+        set(&mut flags, "warc_dir", self.warc.as_deref());
+        flags
     }
 }
 

@@ -1,7 +1,9 @@
 //! Files that are written, damaged and read again.
 
+mod captures;
 mod damage;
 mod tools;
+mod wacz;
 
 use huntsman_warc::{Options, Record, RecordKind, WarcReader};
 

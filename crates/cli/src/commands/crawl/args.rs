@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use huntsman::detect::simhash::Features;
+use huntsman::warc::is_archive_name;
 use huntsman::{CsvColumn, StartUrls};
 use serde_json::json;
 
@@ -16,6 +17,9 @@ use crate::args::{
 };
 use crate::command::flags::replay;
 use crate::dedup::{distance, features};
+use crate::render::escape;
+
+use super::archive::ArchiveArgs;
 
 /// Flags of `crawl`.
 #[derive(Debug, Args)]
@@ -66,6 +70,9 @@ pub(crate) struct SiteArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) archive: ArchiveArgs,
 
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
@@ -231,6 +238,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) warc: Option<String>,
 
+    /// Also writes the links of each page into the WARC files (setting warc_outlinks).
+    #[arg(long, requires = "warc")]
+    pub(crate) warc_outlinks: bool,
+
     /// Answers every request from a folder of --record, without a network. A request that was not recorded fails, and the command exits with 1
     /// (setting replay_dir).
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -379,6 +390,15 @@ fn is_name(text: &str) -> bool {
 impl SiteArgs {
     /// The start URLs of the flags.
     pub(crate) fn start_urls(&self) -> huntsman::Result<StartUrls> {
+        if self.archive.all {
+            return self.archive.pages();
+        }
+        if let Some(file) = self.urls.iter().find(|url| is_archive_name(url) && !url.contains("://")) {
+            return Err(huntsman::Error::usage(format!(
+                "{} is an archive and not a URL: write --from-warc before each archive, or name several by a pattern in quotes",
+                escape(file)
+            )));
+        }
         if let Some(name) = self.urls.iter().find(|url| is_name(url)) {
             return Err(huntsman::Error::usage(format!(
                 "{name} is neither a URL (https://example.org/) nor a spider file (.toml). A spider of a project is run by its program, \
@@ -394,6 +414,11 @@ impl SiteArgs {
         }
     }
 
+    /// The number of links that are followed, if it is limited: all pages of archives are start URLs.
+    pub(crate) fn max_depth(&self) -> Option<u16> {
+        if self.archive.all { Some(0) } else { self.reach.max_depth }
+    }
+
     /// The settings that these flags stand for.
     pub(crate) fn settings(&self) -> Flags {
         let mut flags = self.network.settings();
@@ -402,7 +427,7 @@ impl SiteArgs {
         list(&mut flags, "include", &self.reach.include);
         list(&mut flags, "exclude", &self.reach.exclude);
         set(&mut flags, "closespider_pagecount", self.reach.max_pages);
-        if let Some(depth) = self.reach.max_depth {
+        if let Some(depth) = self.max_depth() {
             // A limit that the user asked for replaces the guard, even if it is wider.
             flags.extend([("depth_limit", json!(depth)), ("depth_guard", json!(0))]);
         }
@@ -418,7 +443,9 @@ impl SiteArgs {
         set(&mut flags, "recording_file", record.filter(|name| !is_folder(name)));
         set(&mut flags, "record_dir", record.filter(is_folder));
         set(&mut flags, "warc_dir", self.output.warc.as_deref());
+        set(&mut flags, "warc_outlinks", self.output.warc_outlinks.then_some(true));
         flags.extend(self.output.replay.iter().flat_map(|folder| replay(folder)));
+        flags.extend(self.archive.settings());
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([
                 ("avoid_dup_content_enabled", json!(true)),
