@@ -46,6 +46,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-warc", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
+        ("huntsman-redis", &[]),
         (
             "huntsman-dedup",
             &[
@@ -54,6 +55,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-metrics",
+                "huntsman-redis",
                 "huntsman-text",
             ],
         ),
