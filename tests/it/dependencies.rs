@@ -73,6 +73,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-xpath",
             ],
         ),
+        ("huntsman-cluster", &["huntsman-crawler", "huntsman-redis"]),
         (
             "huntsman-middleware",
             &[
@@ -148,6 +149,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-jobs",
                 "huntsman-audit",
                 "huntsman-bulk",
+                "huntsman-cluster",
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",
