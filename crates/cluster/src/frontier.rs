@@ -164,9 +164,12 @@ impl SharedFrontier {
         // The turns are taken in the order of the partitions, and kept until the replies are there.
         let mut turns = Vec::with_capacity(batches.len());
         for (partition, batch) in &batches {
-            let mut last = shared.partitions.get(*partition).pushed.lock().await;
-            let mut call =
-                shared.plain(&PUSH, *partition).arg(shared.token.as_str()).arg(shared.token.as_str());
+            let part = shared.partitions.get(*partition);
+            let mut last = part.pushed.lock().await;
+            // The owner learns from the reply which hosts are woken. A partition that is being claimed is not owned yet, and hears of
+            // them with its first beat.
+            let owner = part.epoch().map_or("", |_| shared.token.as_str());
+            let mut call = shared.plain(&PUSH, *partition).arg(shared.token.as_str()).arg(owner);
             for request in batch {
                 *last += 1;
                 call = call.number(*last).arg(request.as_slice());

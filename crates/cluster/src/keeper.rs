@@ -1,5 +1,5 @@
-//! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, moves requests between partitions, and
-//! finds out whether the crawl is at its end.
+//! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, has requests moved between partitions,
+//! and finds out whether the crawl is at its end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -8,14 +8,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use huntsman_crawler::{HostKey, Timestamp};
-use huntsman_redis::{Batch, Error, Reply};
+use huntsman_redis::{Error, Reply};
 use tokio::sync::oneshot;
 
 use crate::convert::Items;
 use crate::frontier::{Shared, all_hosts};
 use crate::nodes::{self, Node, Told, micros};
 use crate::partition::Owned;
-use crate::script::{BEAT, CLAIM, COUNT, Call, NOTE, PUSH, RELEASE, RESTORE, Runner, TRIM};
+use crate::script::{BEAT, CLAIM, COUNT, Call, NOTE, RELEASE, RESTORE, Runner};
 
 /// The hosts that the queue has at the start, with the numbers of their requests.
 type Opened = Result<Vec<(HostKey, u64)>, Error>;
@@ -35,8 +35,8 @@ pub(crate) enum Kick {
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    shared: Arc<Shared>,
-    runner: Runner,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) runner: Runner,
     kicks: Receiver<Kick>,
     /// Whether the engine has opened the frontier: before, nothing is claimed.
     is_open: bool,
@@ -45,16 +45,14 @@ pub(crate) struct Keeper {
     /// The versions of all partitions, if nothing was left to do in the last sweep.
     swept: Option<Vec<u64>>,
     failing_since: Option<Instant>,
+    /// When the requests that were done were last counted, and how many they were.
+    counted: (Instant, u64),
     /// The partition from which on partitions are claimed next.
     next_claim: u32,
     /// Nodes that were heard of in the last round.
     live: Vec<Node>,
 }
 
-/// Requests of an outbox that are moved at once.
-const MOVED: u64 = 500;
-/// How often requests are moved before other work has its turn.
-const MOVES: usize = 8;
 /// A node starts no request in this share of its lease, and renews it so many times.
 const MARGIN: u32 = 5;
 /// Rounds in the time of a lease.
@@ -72,6 +70,7 @@ impl Keeper {
             control: String::new(),
             swept: None,
             failing_since: None,
+            counted: (Instant::now(), 0),
             next_claim,
             live: Vec::new(),
         };
@@ -150,7 +149,38 @@ impl Keeper {
         self.move_outboxes()?;
         self.store_learnt()?;
         self.tell_stats();
+        self.watch_progress()?;
         self.sweep()
+    }
+
+    /// The states of all partitions: their versions, and the sums of what is queued, leased and in outboxes, and of what is settled.
+    fn count(&mut self) -> Result<(Vec<u64>, u64, u64), Error> {
+        let all = 0..self.shared.partitions.count();
+        let calls: Vec<Call> = all.map(|partition| self.shared.plain(&COUNT, partition)).collect();
+        let (mut versions, mut work, mut settled) = (Vec::new(), 0, 0);
+        for reply in self.runner.run(&calls)? {
+            let mut items = Items::of(reply.unwrap_or(Reply::Nil), "the state of a partition")?;
+            versions.push(items.count()?);
+            work += items.count()? + items.count()? + items.count()?;
+            settled += items.count()?;
+        }
+        Ok((versions, work, settled))
+    }
+
+    /// Tells the engine now and then whether any node has done pages.
+    fn watch_progress(&mut self) -> Result<(), Error> {
+        let (last, before) = self.counted;
+        if self.live.len() < 2 || last.elapsed() < self.shared.settings.lease / 3 {
+            return Ok(());
+        }
+        let (_, _, settled) = self.count()?;
+        self.counted = (Instant::now(), settled);
+        if let Some(link) = self.shared.link.get()
+            && settled > before
+        {
+            link.progressed();
+        }
+        Ok(())
     }
 
     /// Sets the stats of the moment.
@@ -206,12 +236,22 @@ impl Keeper {
         // The lease counts from before the beat was sent.
         let sent = Instant::now();
         let mut woken = Vec::new();
-        for ((partition, Owned { epoch, .. }), answer) in owned.iter().zip(self.runner.run(&calls)?) {
-            match answer {
-                None => shared.lost(*partition, epoch),
-                Some(reply) => self.beaten(*partition, reply, sent, &mut woken)?,
+        for ((partition, Owned { epoch, safe_until, .. }), answer) in
+            owned.iter().zip(self.runner.run(&calls)?)
+        {
+            let Some(reply) = answer else {
+                shared.lost(*partition, epoch);
+                continue;
+            };
+            let was_late = *safe_until <= Instant::now();
+            self.beaten(*partition, reply, sent, &mut woken)?;
+            if was_late {
+                // The engine was refused leases for a while, and waits to be told of the hosts again.
+                let hosts = all_hosts(&shared, &mut self.runner, *partition)?;
+                woken.extend(hosts.into_iter().map(|(host, _, _)| host));
             }
         }
+
         self.tell_woken(woken);
         Ok(())
     }
@@ -250,7 +290,8 @@ impl Keeper {
         sent + lease - lease / MARGIN
     }
 
-    fn tell_woken(&self, hosts: Vec<HostKey>) {
+    /// Tells the engine of hosts, if there are any.
+    pub(crate) fn tell_woken(&self, hosts: Vec<HostKey>) {
         if let Some(link) = self.shared.link.get().filter(|_| !hosts.is_empty()) {
             link.woken(hosts);
         }
@@ -390,92 +431,6 @@ impl Keeper {
         Ok(())
     }
 
-    /// Moves requests from the outboxes of own partitions to their partitions, until the outboxes are empty or a beat may be due.
-    fn move_outboxes(&mut self) -> Result<(), Error> {
-        for _ in 0..MOVES {
-            let full = |partition: u32| {
-                let part = self.shared.partitions.get(partition);
-                Some((partition, part.with(|owned| (owned.outbox > 0).then(|| owned.epoch.clone()))??))
-            };
-            let full: Vec<(u32, String)> =
-                self.shared.partitions.owned().into_iter().filter_map(full).collect();
-            if full.is_empty() {
-                return Ok(());
-            }
-            self.move_some(&full)?;
-        }
-        Ok(())
-    }
-
-    fn move_some(&mut self, full: &[(u32, String)]) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        let last = (MOVED - 1).to_string();
-        for (partition, _) in full {
-            batch.push(&[
-                b"LRANGE",
-                self.shared.job.keys.outbox(*partition).as_bytes(),
-                b"0",
-                last.as_bytes(),
-            ]);
-        }
-        let (mut pushes, mut trims) = (Vec::new(), Vec::new());
-        for ((partition, epoch), reply) in full.iter().zip(self.runner.client.run(&batch)?) {
-            let mut by_target: BTreeMap<u32, Call> = BTreeMap::new();
-            let mut last = 0;
-            for entry in reply.into_values().unwrap_or_default().into_iter().flatten() {
-                let (number, target, request) = self.sent(&entry)?;
-                last = number;
-                let call = by_target.remove(&target).unwrap_or_else(|| {
-                    let call = self.shared.plain(&PUSH, target).arg(format!("p{partition}"));
-                    call.arg(self.shared.token.as_str())
-                });
-                by_target.insert(target, call.number(number).arg(request));
-            }
-            pushes.extend(by_target);
-            trims.push((*partition, epoch, self.shared.fenced(&TRIM, *partition, epoch).number(last)));
-        }
-        self.push(pushes)?;
-        let calls: Vec<Call> = trims.iter().map(|(_, _, call)| call.clone()).collect();
-        for ((partition, epoch, _), answer) in trims.iter().zip(self.runner.run(&calls)?) {
-            match answer.and_then(|reply| reply.number()) {
-                None => self.shared.lost(*partition, epoch),
-                Some(left) => {
-                    let left = u64::try_from(left).unwrap_or(0);
-                    self.shared.partitions.get(*partition).with(|owned| owned.outbox = left);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// An entry of an outbox: its number, its partition, and the request.
-    fn sent<'a>(&self, entry: &'a [u8]) -> Result<(u64, u32, &'a [u8]), Error> {
-        let damaged = || self.runner.damaged("an outbox");
-        let (number, rest) = entry.split_first_chunk().ok_or_else(damaged)?;
-        let (target, request) = rest.split_first_chunk().ok_or_else(damaged)?;
-        let target = u32::from_be_bytes(*target);
-        if target >= self.shared.partitions.count() {
-            return Err(damaged());
-        }
-        Ok((u64::from_be_bytes(*number), target, request))
-    }
-
-    fn push(&mut self, pushes: Vec<(u32, Call)>) -> Result<(), Error> {
-        let (targets, calls): (Vec<u32>, Vec<Call>) = pushes.into_iter().unzip();
-        let mut woken = Vec::new();
-        for (target, answer) in targets.into_iter().zip(self.runner.run(&calls)?) {
-            let mut items = Items::of(answer.unwrap_or(Reply::Nil), "the reply to a push")?;
-            let (_, _) = (items.count()?, items.count()?);
-            let (version, queued) = (items.count()?, items.count()?);
-            self.shared.partitions.counted(target, version, queued);
-            if self.shared.partitions.get(target).epoch().is_some() {
-                woken.extend(items.texts()?.iter().map(|name| HostKey::new(name)));
-            }
-        }
-        self.tell_woken(woken);
-        Ok(())
-    }
-
     /// Stores what was learnt about hosts of own partitions.
     fn store_learnt(&mut self) -> Result<(), Error> {
         let learnt: HashMap<_, _> =
@@ -502,14 +457,7 @@ impl Keeper {
             self.swept = None;
             return Ok(());
         }
-        let all = 0..self.shared.partitions.count();
-        let calls: Vec<Call> = all.map(|partition| self.shared.plain(&COUNT, partition)).collect();
-        let (mut versions, mut work) = (Vec::new(), 0);
-        for reply in self.runner.run(&calls)? {
-            let mut items = Items::of(reply.unwrap_or(Reply::Nil), "the state of a partition")?;
-            versions.push(items.count()?);
-            work += items.count()? + items.count()? + items.count()?;
-        }
+        let (versions, work, _) = self.count()?;
         let is_finished = work == 0 && self.swept.as_ref() == Some(&versions);
         self.swept = (work == 0).then_some(versions);
         let was_finished = self.shared.is_finished.swap(is_finished, Ordering::AcqRel);

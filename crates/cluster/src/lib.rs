@@ -29,6 +29,7 @@ mod keeper;
 mod keys;
 mod nodes;
 mod operate;
+mod outbox;
 mod partition;
 mod pump;
 mod script;

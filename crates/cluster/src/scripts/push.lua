@@ -1,4 +1,4 @@
--- Queues requests. ARGV: source, token of the caller, pairs of number and packed request. Numbers of a source ascend, and what has a
+-- Queues requests. ARGV: source, token of the caller if it owns the partition, pairs of number and packed request. Numbers of a source ascend, and what has a
 -- number that was taken is passed over, so that a second call changes nothing; it gets the reply of the first.
 local source, token, last = ARGV[1], ARGV[2], ARGV[#ARGV - 1]
 local taken = redis.call('HGET', base .. 'in', source)

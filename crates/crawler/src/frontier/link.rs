@@ -24,6 +24,8 @@ pub type OwnedSince = Box<dyn Fn(&HostKey) -> Option<Timestamp> + Send>;
 pub(crate) enum FrontierMessage {
     /// The process works on the hosts that the function names from now on; these have requests.
     Adopted(Vec<(HostKey, Option<SavedPoliteness>)>, Box<dyn Fn(&HostKey) -> bool + Send>),
+    /// Other processes have done pages.
+    Progressed,
     /// Another process may work on these hosts.
     Lost(Box<dyn Fn(&HostKey) -> bool + Send>),
 }
@@ -32,6 +34,7 @@ impl fmt::Debug for FrontierMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Adopted(hosts, _) => f.debug_tuple("Adopted").field(hosts).finish_non_exhaustive(),
+            Self::Progressed => f.write_str("Progressed"),
             Self::Lost(_) => f.debug_tuple("Lost").finish_non_exhaustive(),
         }
     }
@@ -77,6 +80,12 @@ impl FrontierLink {
     /// Tells that another process may work on the hosts that `is_lost` names. Their requests in flight are given up.
     pub fn lost(&self, is_lost: impl Fn(&HostKey) -> bool + Send + 'static) {
         self.cx.tell(Message::Frontier(FrontierMessage::Lost(Box::new(is_lost))));
+    }
+
+    /// Tells that some process has done a page. A crawl drops requests of hosts that are down when nothing else happens for a while
+    /// (`max_parked_wait`), and what happens elsewhere counts, too.
+    pub fn progressed(&self) {
+        self.cx.tell(Message::Frontier(FrontierMessage::Progressed));
     }
 
     /// Starts no more requests until [`resume`](Self::resume).

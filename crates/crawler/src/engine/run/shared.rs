@@ -29,6 +29,7 @@ impl Run {
                 }
                 self.useful = now;
             }
+            FrontierMessage::Progressed => self.useful = now,
             FrontierMessage::Lost(is_lost) => {
                 // Another process may ask these hosts: what is in flight ends without a page, and its lease is void already.
                 for visit in self.leased.values().filter(|visit| is_lost(&visit.host)) {
