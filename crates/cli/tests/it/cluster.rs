@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use huntsman_testkit::redis::Server;
+use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 
@@ -203,6 +203,22 @@ fn a_node_that_is_killed_loses_nothing_and_hosts_keep_their_pace() {
         // A request may take longer to the server than the next one.
         assert!(gap.as_secs_f64() > DELAY * 0.8, "{host}: {gap:?}");
     }
+}
+
+#[test]
+fn a_crawl_over_a_bad_network_finds_every_page_once() {
+    let (site, server) = (site(), Server::start());
+    let proxy = Proxy::start(server.port());
+    proxy.cut(Some(Cuts { seed: 3, max_bytes: 60_000, counted: Counted::All }));
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = node(directory.path(), &site, &server, "n1");
+    command.args(["--frontier", &format!("redis://127.0.0.1:{}", proxy.port()), "--delay", "0"]);
+    let said = run(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let found = recorded(directory.path(), &["n1"]);
+    assert_eq!(found.keys().cloned().collect::<BTreeSet<_>>(), addresses(&site));
+    assert!(found.values().all(|count| *count == 1));
+    assert!(proxy.count() > 5, "{} cuts are too few to judge", proxy.count());
 }
 
 /// Sends a signal to a process.

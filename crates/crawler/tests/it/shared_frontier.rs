@@ -173,6 +173,28 @@ async fn an_adopted_host_waits_for_the_delay_that_another_process_learnt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn parked_requests_are_kept_while_other_processes_do_pages() {
+    let web = Arc::new(web());
+    let (builder, queue, others) = crawl(&web);
+    let other = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let handle = others.link();
+        let mut later = request("http://b.example/");
+        later.not_before = Some(handle.now() + Duration::from_secs(200));
+        let pushed = queue.push(vec![later]).await.unwrap();
+        handle.woken(pushed.woken);
+        for _ in 0..30 {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            handle.progressed();
+        }
+        others.is_finished.store(true, Ordering::Relaxed);
+        handle.woken(Vec::new());
+    };
+    let (report, ()) = tokio::join!(builder.set("max_parked_wait", 30.0).run(), other);
+    assert_eq!(report.unwrap().pages, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_page_limit_leaves_the_queue_to_the_others() {
     let web = Arc::new(web());
     let (builder, queue, others) = crawl(&web);
