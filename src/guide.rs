@@ -58,6 +58,10 @@ struct Politeness;
 #[doc = include_str!("../docs/guide/jobs.md")]
 struct Jobs;
 
+#[cfg(feature = "cluster")]
+#[doc = include_str!("../docs/guide/cluster.md")]
+struct Cluster;
+
 #[doc = include_str!("../docs/guide/components.md")]
 struct Components;
 

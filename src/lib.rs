@@ -47,6 +47,8 @@ pub use huntsman_audit as audit;
 pub use huntsman_audit::audit;
 #[cfg(feature = "bulk")]
 pub use huntsman_bulk as bulk;
+#[cfg(feature = "cluster")]
+pub use huntsman_cluster as cluster;
 pub use huntsman_crawler::*;
 pub use huntsman_dedup as dedup;
 pub use huntsman_detect as detect;

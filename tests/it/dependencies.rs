@@ -46,6 +46,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-warc", &[]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
+        ("huntsman-redis", &[]),
         (
             "huntsman-dedup",
             &[
@@ -54,6 +55,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-metrics",
+                "huntsman-redis",
                 "huntsman-text",
                 "huntsman-warc",
             ],
@@ -72,6 +74,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-xpath",
             ],
         ),
+        ("huntsman-cluster", &["huntsman-crawler", "huntsman-redis"]),
         (
             "huntsman-middleware",
             &[
@@ -147,6 +150,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-jobs",
                 "huntsman-audit",
                 "huntsman-bulk",
+                "huntsman-cluster",
                 "huntsman-metrics",
                 "huntsman-middleware",
                 "huntsman-output",

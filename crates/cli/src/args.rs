@@ -4,6 +4,8 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+#[cfg(feature = "cluster")]
+use crate::commands::ClusterCommand;
 use crate::commands::{
     AuditArgs, Bench, CacheCommand, CrawlArgs, DemoArgs, ExplainArgs, FetchArgs, GenspiderArgs, JobCommand,
     LinksArgs, NewArgs, ParseArgs, RobotsArgs, SettingsCommandArgs, ShellCommandArgs, VerifyArgs, ViewArgs,
@@ -139,6 +141,17 @@ pub(crate) enum Command {
         huntsman control example.org-crawl delay slow.example.org 5\n  \
         huntsman control example.org-crawl open")]
     Control(ControlArgs),
+
+    /// Looks at a crawl that several machines share (`crawl --frontier`), and steers it.
+    #[cfg(feature = "cluster")]
+    #[command(before_help = "Examples:\n  \
+        huntsman cluster status --frontier redis://queue.example/0 --job books\n  \
+        huntsman cluster pause --frontier redis://queue.example/0 --job books\n  \
+        huntsman cluster init --frontier redis://queue.example/0 --job books --urls 100000000")]
+    Cluster {
+        #[command(subcommand)]
+        what: ClusterCommand,
+    },
 
     /// Shows and changes the state of a crawl that is not running.
     #[command(before_help = "Examples:\n  \

@@ -63,6 +63,9 @@ pub(crate) struct Job {
     pub(crate) index: Option<TextIndex>,
     /// The spider of a file, which says what links and items are.
     pub(crate) declared: Option<Declared>,
+    /// The queue that other nodes share, if there is one.
+    #[cfg(feature = "cluster")]
+    pub(crate) frontier: Option<huntsman::cluster::SharedFrontier>,
 }
 
 /// A crawl that ended, in a directory that is not marked as finished yet. Further reports are written before that
@@ -152,6 +155,8 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         sweep,
         index,
         declared,
+        #[cfg(feature = "cluster")]
+        frontier,
     } = job;
     // Sitemaps are needed even without the flag: the queue of an earlier run may hold some.
     let site = SiteSpider::new(seeds.into_start(), text, follow)
@@ -170,6 +175,10 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
     let discovery = sitemaps.then(|| RobotsSitemaps::of(&spider));
     let mut builder =
         CrawlerBuilder::new(spider).plugin(Defaults).layers(config.layers).downloader(downloader);
+    #[cfg(feature = "cluster")]
+    if let Some(frontier) = frontier {
+        builder = builder.frontier(frontier);
+    }
     if let Some(discovery) = discovery {
         builder = builder.plugin(discovery);
     }

@@ -20,6 +20,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod commands;
 mod copyvio;
 mod declared;

@@ -17,6 +17,7 @@ use crate::drop::DropReason;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, OnDownload};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
+use crate::frontier::FrontierMessage;
 use crate::host::HostKey;
 use crate::job::DurableFiles;
 use crate::log;
@@ -100,6 +101,8 @@ pub(crate) enum Message {
     Hosts(oneshot::Sender<Vec<HostReport>>),
     /// A question or an order of a person who looks at the crawl.
     Control(ControlMessage),
+    /// What other processes did to a shared queue.
+    Frontier(FrontierMessage),
     /// A part that the crawl depends on has failed.
     Fatal(Error),
 }

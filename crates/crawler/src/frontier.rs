@@ -8,16 +8,22 @@ use crate::error::Result;
 use crate::fetch::BoxFuture;
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
+use crate::schedule::SavedPoliteness;
 
 mod disk;
+mod link;
 mod memory;
 mod packed;
 mod queue;
 mod seen;
+mod stored;
 
 pub(crate) use disk::SavedQueue;
 pub use disk::{DiskFrontier, DiskLimits};
+pub(crate) use link::FrontierMessage;
+pub use link::{FrontierLink, OwnedSince};
 pub use memory::MemoryFrontier;
+pub use stored::StoredRequest;
 
 /// Identifies one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +113,16 @@ pub enum Order {
 /// `meta["is_start_request"]`) leave after others of equal priority. Delayed requests (`not_before`) are skipped
 /// until they are due.
 pub trait Frontier: Send + Sync + 'static {
+    /// Connects the frontier with the crawl that uses it, before [`open`](Self::open). A frontier whose queue other processes share tells
+    /// through the link what they do, and returns since when this process works on a host; any other returns `None`.
+    ///
+    /// # Errors
+    /// The crawl cannot use this frontier.
+    fn attach(&self, link: FrontierLink) -> Result<Option<OwnedSince>> {
+        drop(link);
+        Ok(None)
+    }
+
     /// Opens the queue; requests that a crashed run had leased are queued again. Returns the hosts with queued
     /// requests, and how many each has.
     fn open(&self) -> impl Future<Output = Result<Vec<(HostKey, u64)>>> + Send;
@@ -160,10 +176,23 @@ pub trait Frontier: Send + Sync + 'static {
         async { Ok(Vec::new()) }
     }
 
-    /// Whether this process may work on the host. Always true unless the queue is shared.
+    /// Whether this process may work on the host. Always true unless the queue is shared. If not, the engine tries again after some
+    /// seconds, or, with a shared queue, when it is told that the host was adopted.
     fn claim(&self, host: &HostKey) -> impl Future<Output = Result<bool>> + Send {
         let _ = host;
         async { Ok(true) }
+    }
+
+    /// Whether an empty queue is the end of the crawl. Asked while nothing is queued and nothing is in flight in this process; always true
+    /// unless the queue is shared. A frontier that said no calls [`FrontierLink::woken`] when it would say yes.
+    fn is_finished(&self) -> bool {
+        true
+    }
+
+    /// Takes what was learnt about the politeness of hosts, so that the next process that works on them knows it; `None` if there is
+    /// nothing to know any more. Only called if the queue is shared.
+    fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
+        drop(hosts);
     }
 
     /// Moves queued requests out of memory because the process needs it, and returns how many were moved. A frontier that has no other
@@ -186,6 +215,9 @@ pub trait Frontier: Send + Sync + 'static {
 
 /// Object-safe version of [`Frontier`].
 pub(crate) trait DynFrontier: Send + Sync {
+    fn attach(&self, link: FrontierLink) -> Result<Option<OwnedSince>>;
+    fn is_finished(&self) -> bool;
+    fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>);
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>>;
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
@@ -202,6 +234,18 @@ pub(crate) trait DynFrontier: Send + Sync {
 }
 
 impl<T: Frontier> DynFrontier for T {
+    fn attach(&self, link: FrontierLink) -> Result<Option<OwnedSince>> {
+        Frontier::attach(self, link)
+    }
+
+    fn is_finished(&self) -> bool {
+        Frontier::is_finished(self)
+    }
+
+    fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
+        Frontier::learnt(self, hosts);
+    }
+
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>> {
         Box::pin(Frontier::open(self))
     }

@@ -99,7 +99,8 @@ pub use event::{Event, Observer, OnDownload};
 pub use feed::{CsvFeed, CsvRows, FeedLimits, FeedReport, XmlFeed, XmlNode, XmlNodes};
 pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
-    DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
+    DiskFrontier, DiskLimits, End, Frontier, FrontierLink, Lease, LeaseId, Leased, MemoryFrontier, Order,
+    OwnedSince, Pushed, Settled, StoredRequest,
 };
 pub use host::{HostKey, SlotBy, registrable_domain, registrable_part};
 pub use host_stats::{HostSnapshot, HostStats};
@@ -174,7 +175,7 @@ pub use response::{Response, Timings};
 pub use route::RouteError;
 pub use rules::{Rule, Rules};
 pub use saved_job::SavedJob;
-pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
+pub use schedule::{Next, Outcome, SavedPoliteness, Scheduler, SlotState, Ticket};
 pub use secrets::{CREDENTIALS, is_secret_name, redact, redacted};
 #[doc(hidden)]
 pub use settings::private as __private;

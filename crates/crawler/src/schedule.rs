@@ -14,6 +14,7 @@ use hashbrown::{HashMap, HashTable};
 use crate::autothrottle::Observation;
 use crate::clock::Timestamp;
 use crate::context::Politeness;
+use crate::frontier::OwnedSince;
 use crate::host::HostKey;
 use crate::settings::EngineSettings;
 
@@ -28,7 +29,7 @@ mod tests;
 use index::{Index, SlotId};
 use memory::{Memory, RememberedSlot};
 use rules::Rules;
-pub(crate) use saved_politeness::SavedPoliteness;
+pub use saved_politeness::SavedPoliteness;
 use slot::{Place, Shared, Slot, Trust, Work};
 
 /// An idle slot is forgotten after this time and its delay.
@@ -234,6 +235,8 @@ pub struct Scheduler {
     /// What was learnt since the last call of `changes`; an entry of `None` is forgotten. The whole map is `None` if
     /// changes are not recorded.
     changes: Option<HashMap<HostKey, Option<SavedPoliteness>>>,
+    /// Since when this process works on a host; `None` unless processes share the hosts.
+    owned_since: Option<OwnedSince>,
     give_ups: VecDeque<SlotId>,
     lost: Arc<DroppedTickets>,
     /// The slot that was served last.
@@ -262,6 +265,7 @@ impl Scheduler {
             memory: Memory::default(),
             restored: HashMap::new(),
             changes: None,
+            owned_since: None,
             give_ups: VecDeque::new(),
             lost: Arc::default(),
             last: HostKey::new(""),
@@ -294,6 +298,35 @@ impl Scheduler {
     /// Reports that the frontier has delayed requests of the host, the first of them due at `at`.
     pub fn woken_at(&mut self, host: HostKey, at: Timestamp, now: Timestamp) {
         self.has_work(host, Work::At(at), now);
+    }
+
+    /// From now on processes share the hosts: the first start of a host waits for its delay since this process works on it.
+    pub(crate) fn share_with(&mut self, owned_since: OwnedSince) {
+        self.owned_since = Some(owned_since);
+    }
+
+    /// Takes over known hosts from another process: the next start of each waits for its delay from now on.
+    pub(crate) fn adopt_known(&mut self, is_adopted: impl Fn(&HostKey) -> bool, now: Timestamp) {
+        self.tick(now);
+        for id in 0..self.slots.len() {
+            if self.slots[id].as_ref().is_some_and(|slot| is_adopted(&slot.key)) {
+                let id = SlotId::try_from(id).expect("memory ends before four billion slots");
+                self.change(id, |slot, rules| slot.adopt(rules, None, now));
+            }
+        }
+    }
+
+    /// Takes over a host with due requests from another process, with what that process learnt about it. The first start waits for the
+    /// delay from now on, because the other process may have sent a request a moment ago.
+    pub(crate) fn adopt(&mut self, host: HostKey, politeness: Option<SavedPoliteness>, now: Timestamp) {
+        self.tick(now);
+        let id = self.slot_of(host);
+        self.change(id, |slot, rules| {
+            slot.adopt(rules, politeness, now);
+            slot.wakes = slot.wakes.wrapping_add(1);
+            slot.work = Work::Due;
+        });
+        self.give_up_again(id);
     }
 
     fn has_work(&mut self, host: HostKey, work: Work, now: Timestamp) {
@@ -540,6 +573,9 @@ impl Scheduler {
         slot.gave_up = gave_up;
         if let Some(politeness) = self.restored.remove(&slot.key) {
             slot.restore(&self.rules, politeness);
+        }
+        if let Some(since) = self.owned_since.as_ref().and_then(|since| since(&slot.key)) {
+            slot.adopt(&self.rules, None, since);
         }
         let id = match self.free.pop() {
             Some(id) => {

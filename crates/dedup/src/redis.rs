@@ -21,25 +21,21 @@
 
 mod client;
 mod compact;
-#[doc(hidden)]
-pub mod fuzz;
 mod latest;
-mod link;
 mod log;
 mod meta;
 mod mix;
-mod refusal;
-mod resp;
 mod sample;
 mod seed;
 mod server;
 mod settings;
-mod slots;
 mod tally;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+#[doc(hidden)]
+pub use huntsman_redis::fuzz;
 pub use settings::{HashTag, Layout, ParseHashTagError, ParseLayoutError, RedisSettings};
 
 use self::client::Batch;

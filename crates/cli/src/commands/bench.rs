@@ -87,6 +87,8 @@ async fn crawl_once(args: &BenchArgs, port: u16) -> Outcome<Ended> {
         sweep: None,
         index: None,
         declared: None,
+        #[cfg(feature = "cluster")]
+        frontier: None,
     })
     .await?
     .finish()

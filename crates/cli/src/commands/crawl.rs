@@ -12,9 +12,12 @@ use huntsman::serve::MetricsServer;
 use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader, Profile};
 use serde_json::json;
+use url::Url;
 
 use super::version::stores;
 use crate::args::Flags;
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterNode;
 use crate::command::control;
 use crate::command::log_settings;
 use crate::config::Config;
@@ -43,10 +46,41 @@ pub(super) struct CrawlExtras {
     pub(super) index: Option<PathBuf>,
     /// The spider of a file, if the command was given one.
     pub(super) declared: Option<Declared>,
+    /// The node of a shared crawl that this crawl is.
+    #[cfg(feature = "cluster")]
+    pub(super) node: Option<ClusterNode>,
+}
+
+impl CrawlExtras {
+    /// The directory for the records.
+    fn directory(&self, given: Option<&Path>, first: &Url, run: Run, fresh: bool) -> PathBuf {
+        #[cfg(feature = "cluster")]
+        if let Some(node) = &self.node {
+            return node.directory(given, fresh);
+        }
+        let _ = fresh;
+        given.map_or_else(
+            || match &self.declared {
+                Some(declared) => declared.default_dir(),
+                None => output::default_dir(first, run),
+            },
+            Path::to_owned,
+        )
+    }
+
+    /// Whether the queue is elsewhere.
+    fn is_shared(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        return self.node.is_some();
+        #[cfg(not(feature = "cluster"))]
+        false
+    }
 }
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let CrawlArgs { site, copyvio, index, items, overwrite_items, html } = args;
+    #[cfg(feature = "cluster")]
+    let node = ClusterNode::of(&args.cluster)?;
+    let CrawlArgs { site, copyvio, index, items, overwrite_items, html, .. } = args;
     let declared = declared::of(&site, Items::of(items, overwrite_items))?;
     if html && site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: --html writes a file; name a directory"));
@@ -56,9 +90,15 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         Some(article) => Some(compared_with(article, &site).await?),
         None => None,
     };
-    let Some(crawled) =
-        crawl(site, CrawlExtras { copyvio, index: index.index, declared, ..CrawlExtras::default() }).await?
-    else {
+    let extras = CrawlExtras {
+        copyvio,
+        index: index.index,
+        declared,
+        #[cfg(feature = "cluster")]
+        node,
+        ..CrawlExtras::default()
+    };
+    let Some(crawled) = crawl(site, extras).await? else {
         return Ok(Exit::Done);
     };
     if html {
@@ -89,12 +129,11 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     };
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
-    let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
+    // The directory of a node has no queue.
+    let keeps_queue = !to_stdout && !extras.is_shared();
+    let store = store_of(args.output.store.as_deref(), config.profile, !keeps_queue)?;
     let run = if extras.sweep.is_some() { Run::Sweep } else { Run::Crawl };
-    let path = args.output.out.clone().unwrap_or_else(|| match &extras.declared {
-        Some(declared) => declared.default_dir(),
-        None => output::default_dir(&seeds.first, run),
-    });
+    let path = extras.directory(args.output.out.as_deref(), &seeds.first, run, args.output.fresh);
     let plan = match to_stdout {
         true => None,
         false => match Plan::of(&path, EarlierRun::of(args.output.fresh), run, store)? {
@@ -127,6 +166,8 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
     }
     log_settings(&config);
+    #[cfg(feature = "cluster")]
+    let frontier = extras.node.map(|node| node.join(config.settings.scheduler_order)).transpose()?;
 
     let sink = match plan {
         Some(plan) => {
@@ -157,6 +198,8 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
         sweep: extras.sweep,
         index,
         declared: extras.declared,
+        #[cfg(feature = "cluster")]
+        frontier,
     };
     job::run(job).await.map(Some)
 }

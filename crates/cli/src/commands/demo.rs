@@ -107,6 +107,8 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         sweep: None,
         index: None,
         declared: None,
+        #[cfg(feature = "cluster")]
+        frontier: None,
     })
     .await?;
     drop(servers);

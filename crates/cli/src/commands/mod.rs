@@ -3,6 +3,8 @@
 mod audit;
 mod bench;
 mod cache;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod completions;
 mod copyvio;
 mod crawl;
@@ -37,6 +39,8 @@ use crate::reachable::advice;
 pub(crate) use audit::AuditArgs;
 pub(crate) use bench::Bench;
 pub(crate) use cache::CacheCommand;
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::ClusterCommand;
 pub(crate) use crawl::{CrawlArgs, SiteArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use explain::ExplainArgs;
@@ -86,6 +90,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Warc { what } => warc::run(what),
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
+        #[cfg(feature = "cluster")]
+        Command::Cluster { what } => cluster::run(what),
         Command::Control(args) => on_runtime(control::run(args)),
         Command::Job { what } => job::run(what),
         Command::Jobs(args) => on_runtime(jobs::run(args)),

@@ -3,6 +3,8 @@
 mod audit;
 mod avoid_dup;
 mod cache;
+#[cfg(all(target_os = "linux", feature = "cluster"))]
+mod cluster;
 mod commands;
 mod common;
 mod control;

@@ -1,13 +1,14 @@
 //! The main loop: one task that owns the scheduler, starts visits, and decides when the crawl ends.
 
 mod control;
+mod shared;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::core::Core;
 use super::limits::Limits;
@@ -51,7 +52,7 @@ pub(crate) struct Run {
     scheduler: Scheduler,
     visits: JoinSet<Result<(HostKey, VisitEnd)>>,
     /// Leases in flight, which are released if their task is aborted.
-    leased: HashMap<tokio::task::Id, (LeaseId, HostKey)>,
+    leased: HashMap<tokio::task::Id, LeasedVisit>,
     waiters: HashMap<u64, (HostKey, oneshot::Sender<Ticket>)>,
     next_waiter: u64,
     seeds: Seeds,
@@ -65,9 +66,18 @@ pub(crate) struct Run {
     stop: Option<Stop>,
     /// Hosts that were given up and whose queues must still be dropped.
     given_up: Vec<(HostKey, &'static str)>,
+    /// Whether other processes share the queue.
+    is_shared: bool,
     /// Last time that a page was delivered or a request dropped or queued; the waiting of parked requests is measured
     /// from it.
     useful: Timestamp,
+}
+
+/// A visit in flight, with its lease.
+struct LeasedVisit {
+    lease: LeaseId,
+    host: HostKey,
+    task: AbortHandle,
 }
 
 /// The reason and the time of the stop.
@@ -130,6 +140,7 @@ impl Run {
             kept_open: false,
             stop: None,
             given_up: Vec::new(),
+            is_shared: false,
             useful,
         }
     }
@@ -172,8 +183,10 @@ impl Run {
         if reason == "finished" && self.seeds_queued == 0 && self.seed_errors > 0 {
             "start_error".clone_into(&mut reason);
         }
-        let leases = self.leased.into_values().collect();
-        let left = settle_leftovers(&self.core, leases, &reason, aborted).await;
+        let leases = self.leased.into_values().map(|visit| (visit.lease, visit.host)).collect();
+        // What is left in a shared queue is the work of other processes.
+        let keeps_queue = self.is_shared || !reason.starts_with("closespider_");
+        let left = settle_leftovers(&self.core, leases, &reason, aborted, keeps_queue).await;
         LoopResult {
             reason,
             failed_seeds: self.failed_seeds,
@@ -185,7 +198,14 @@ impl Run {
 
     async fn work(&mut self) -> Result<()> {
         let cx = self.core.cx.clone();
+        self.attach()?;
         let hosts = self.core.frontier.open().await?;
+        // Hosts of other processes wait for their delay before anything is started.
+        while self.is_shared
+            && let Ok(message) = self.messages.try_recv()
+        {
+            self.apply(message).await?;
+        }
         let resumed = hosts.iter().map(|(_, queued)| queued).sum();
         for (host, _) in hosts {
             self.scheduler.woken(host, cx.now());
@@ -263,6 +283,9 @@ impl Run {
             if let Some(commits) = &self.core.commits {
                 commits.hosts.take(&mut self.scheduler);
             }
+            if self.is_shared {
+                self.tell_learnt();
+            }
         }
     }
 
@@ -325,7 +348,8 @@ impl Run {
         if !self.core.frontier.claim(&host).await? {
             // Another process has claimed the host.
             self.limits.release_host(&host, false);
-            self.scheduler.nothing_due(ticket, Some(now + CLAIM_RETRY_DELAY), now);
+            let again = (!self.is_shared).then(|| now + CLAIM_RETRY_DELAY);
+            self.scheduler.nothing_due(ticket, again, now);
             return Ok(());
         }
         let mut leased = self.core.frontier.lease(&host, 1, now).await?;
@@ -342,8 +366,8 @@ impl Run {
             self.core.cx.emit(&Event::SchedulerEmpty);
         }
         let id = lease.id;
-        let task = self.visits.spawn(Visit::run(Arc::clone(&self.core), lease, ticket)).id();
-        self.leased.insert(task, (id, host));
+        let task = self.visits.spawn(Visit::run(Arc::clone(&self.core), lease, ticket));
+        self.leased.insert(task.id(), LeasedVisit { lease: id, host, task });
         Ok(())
     }
 
@@ -430,6 +454,7 @@ impl Run {
                 }
             }
             Message::Control(message) => self.control(message).await?,
+            Message::Frontier(message) => self.shared(message),
             Message::Fatal(error) => return Err(error),
         }
         if self.stop.is_none()
@@ -467,7 +492,13 @@ impl Run {
                 // Panics of user code are caught where it runs, so this one is a bug of the engine itself.
                 return Err(Error::from(cause).context("a visit panicked outside of user code"));
             }
-            Err(_) => return Ok(()),
+            Err(cancelled) => {
+                // Its host was lost to another process.
+                if let Some(visit) = self.leased.remove(&cancelled.id()) {
+                    self.limits.release_host(&visit.host, false);
+                }
+                return Ok(());
+            }
         };
         let delivered = matches!(end, VisitEnd::Delivered { .. });
         self.limits.release_host(&host, delivered);
@@ -582,7 +613,11 @@ impl Run {
     }
 
     fn is_idle(&self) -> bool {
-        !self.kept_open && self.visits.is_empty() && self.seeds.is_done() && self.core.frontier.len() == 0
+        !self.kept_open
+            && self.visits.is_empty()
+            && self.seeds.is_done()
+            && self.core.frontier.len() == 0
+            && self.core.frontier.is_finished()
     }
 
     /// The time at which parked requests are dropped, if there are only parked requests left.
@@ -683,6 +718,7 @@ async fn settle_leftovers(
     leases: Vec<(LeaseId, HostKey)>,
     reason: &str,
     aborted: bool,
+    keeps_queue: bool,
 ) -> Result<()> {
     let settled = leases
         .into_iter()
@@ -690,7 +726,7 @@ async fn settle_leftovers(
         .collect();
     core.frontier.settle(settled).await?;
     // A limit is a wanted end, so nothing needs to be kept for later; a crawl that was stopped may be resumed.
-    if core.frontier.is_durable() && !reason.starts_with("closespider_") {
+    if core.frontier.is_durable() && keeps_queue {
         return core.frontier.sync().await;
     }
     if core.frontier.len() == 0 {

@@ -1,4 +1,4 @@
-//! The politeness of a slot that a job stores.
+//! The politeness of a slot that a job or a shared frontier stores.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use crate::clock::Timestamp;
 
 /// What was learnt from the responses of a host. Failures are not stored: a restart is a new chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SavedPoliteness {
+pub struct SavedPoliteness {
     /// Delay between starts, without the delay of robots.txt.
-    pub(crate) delay: Duration,
+    pub delay: Duration,
     /// No request before this time, because of `Retry-After`.
-    pub(crate) sleep_until: Timestamp,
+    pub sleep_until: Timestamp,
 }
 
 impl SavedPoliteness {
     /// Both numbers in microseconds, little-endian.
-    pub(crate) fn to_bytes(self) -> [u8; 16] {
+    pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         let delay = u64::try_from(self.delay.as_micros()).unwrap_or(u64::MAX);
         bytes[..8].copy_from_slice(&delay.to_le_bytes());
@@ -23,7 +23,8 @@ impl SavedPoliteness {
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    /// Reads the output of [`to_bytes`](Self::to_bytes); `None` for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (delay, rest) = bytes.split_first_chunk()?;
         Some(Self {
             delay: Duration::from_micros(u64::from_le_bytes(*delay)),

@@ -193,6 +193,14 @@ impl Slot {
         self.saved = Some(politeness);
     }
 
+    /// Begins with what another process learnt, as if that process had sent a request now.
+    pub(super) fn adopt(&mut self, rules: &Rules, politeness: Option<SavedPoliteness>, now: Timestamp) {
+        if let Some(politeness) = politeness {
+            self.restore(rules, politeness);
+        }
+        self.shared.get_or_insert_default().sent.fetch_max(now.0, Ordering::AcqRel);
+    }
+
     fn base_delay(&self, rules: &Rules) -> Duration {
         self.own.as_ref().and_then(|own| own.delay).unwrap_or(rules.delay)
     }

@@ -9,6 +9,7 @@ use crate::settings::{EngineSettings, SlotSettings};
 
 use super::{Next, Outcome, SavedPoliteness, Scheduler, SlotState, Ticket};
 
+mod adopted;
 mod health;
 mod invariants;
 mod model;

@@ -13,4 +13,5 @@ mod robots;
 mod robots_differential;
 mod robots_oracle;
 mod saved_job;
+mod shared_frontier;
 mod starts;

@@ -27,11 +27,10 @@ use std::thread;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::client::{Batch, Client};
+use super::client::{Batch, Client, Reply, Shape};
 use super::latest::{distinct, latest};
 use super::meta::{self, Meta, Scheme};
 use super::mix::{fmix32, fmix64};
-use super::resp::{Reply, Shape};
 use super::sample::Sample;
 use super::server::Server;
 use super::settings::HashTag;

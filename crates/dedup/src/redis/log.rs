@@ -17,10 +17,9 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::client::{Batch, Client};
+use super::client::{Batch, Client, Reply};
 use super::latest::{distinct, latest};
 use super::meta::{self, Meta, Scheme};
-use super::resp::Reply;
 use super::server::Server;
 use super::settings::HashTag;
 use huntsman_detect::near::{
@@ -242,7 +241,9 @@ impl Log {
                     if is_there {
                         documents = &documents[now.len()..];
                         since = None;
-                    } else if since.get_or_insert_with(Instant::now).elapsed() >= settings.patience {
+                    } else if since.get_or_insert_with(Instant::now).elapsed()
+                        >= settings.server.retry_patience()
+                    {
                         return Err(error);
                     }
                     // If the data is too long for the network, smaller parts get through.

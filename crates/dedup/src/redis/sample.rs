@@ -46,7 +46,7 @@ impl Sample {
         let mut sum = 0_u64;
         for reply in client.answers(&self.batch)? {
             match reply {
-                super::resp::Reply::Nil => {}
+                super::client::Reply::Nil => {}
                 reply => match reply.number() {
                     Some(bytes) => sum += bytes.max(0).cast_unsigned(),
                     None => return Ok(None),

@@ -12,9 +12,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::client::{Batch, Client};
+use super::client::{Batch, Client, Reply};
 use super::latest::{distinct, latest};
-use super::resp::Reply;
 use super::sample::Sample;
 use super::server::Server;
 use super::tally::Tally;

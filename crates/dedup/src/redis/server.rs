@@ -3,8 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::client::{Batch, Client};
-use super::resp::Reply;
+use super::client::{Batch, Client, Reply};
 use super::settings::RedisSettings;
 use huntsman_detect::near::{IndexError, IndexErrorKind};
 
@@ -32,7 +31,7 @@ pub(super) struct BorrowedClient<'a> {
 impl Server {
     pub(super) fn connect(settings: RedisSettings) -> Result<Self, IndexError> {
         let settings = Arc::new(settings);
-        let client = Client::connect(settings.clone())?;
+        let client = Client::connect(settings.server.clone())?;
         let (pattern, is_cluster) = (Mutex::new(client.sibling()), client.is_cluster());
         Ok(Self { settings, idle: Mutex::new(vec![client]), pattern, is_cluster })
     }
@@ -71,7 +70,7 @@ impl Server {
         // The command waits for writes of its own connection, and so for all earlier writes. The key of this write is not kept.
         batch.push(&[b"SET", b"sh:flush", b""]);
         batch.push(&[b"DEL", b"sh:flush"]);
-        let timeout = (self.settings.timeout.as_millis() / 2).to_string();
+        let timeout = (self.settings.server.reply_timeout().as_millis() / 2).to_string();
         batch.push(&[b"WAITAOF", b"1", b"0", timeout.as_bytes()]);
         let replies = self.client().answers(&batch)?;
         if let Some(Reply::List(counts)) = replies.last()

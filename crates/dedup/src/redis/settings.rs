@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use url::{Host, Url};
+use huntsman_detect::near::{IndexError, Language};
+use huntsman_redis::Settings;
 
-use huntsman_detect::near::{IndexError, IndexErrorKind, Language};
+use super::client::index_error;
 
 /// The address of a Redis server, the credentials, and the layout of the index.
 ///
@@ -29,19 +30,11 @@ use huntsman_detect::near::{IndexError, IndexErrorKind, Language};
 /// ```
 #[derive(Clone)]
 pub struct RedisSettings {
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) database: u32,
-    pub(super) tls: bool,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
+    pub(super) server: Settings,
     pub(super) layout: Layout,
     pub(super) tag: HashTag,
     pub(super) design_size: u64,
     pub(super) design_sizes: Vec<(Language, u64)>,
-    pub(super) timeout: Duration,
-    pub(super) patience: Duration,
     pub(super) segment_bytes: u64,
 }
 
@@ -103,26 +96,26 @@ impl RedisSettings {
 
     /// Sets the user name, for servers with access control lists.
     pub fn user(mut self, name: impl Into<String>) -> Self {
-        self.user = Some(name.into());
+        self.server = self.server.user(name);
         self
     }
 
     /// Sets the password of the user, or of the server (`requirepass`) if no user is set.
     pub fn password(mut self, password: impl Into<String>) -> Self {
-        self.password = Some(password.into());
+        self.server = self.server.password(password);
         self
     }
 
     /// Sets a file of PEM certificates that must have issued the server's certificate, instead of those that the system trusts. Only with
     /// `rediss://`.
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
-        self.ca = Some(file.into());
+        self.server = self.server.ca(file);
         self
     }
 
     /// Sets the time limit for a reply, and for connecting; default 30 s, at least a millisecond.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout.max(Duration::from_millis(1));
+        self.server = self.server.timeout(timeout);
         self
     }
 
@@ -131,7 +124,7 @@ impl RedisSettings {
     /// A connection is retried after 50 ms, 100 ms and so on, with at most 2 s between attempts. Commands without a reply are sent again,
     /// which doubles nothing.
     pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+        self.server = self.server.patience(patience);
         self
     }
 
@@ -143,37 +136,57 @@ impl RedisSettings {
 
     /// Scheme, host, port and database, without credentials, as in error messages.
     pub fn address(&self) -> String {
-        let scheme = if self.tls { "rediss" } else { "redis" };
-        format!("{scheme}://{}/{}", authority(&self.host, self.port), self.database)
+        self.server.address()
     }
 
     pub(super) fn design_size_for(&self, language: Language) -> u64 {
         let own = self.design_sizes.iter().rev().find(|(name, _)| *name == language);
         own.map_or(self.design_size, |(_, size)| *size)
     }
+}
 
-    /// Sets one setting by its name in an address.
-    fn set(self, name: &str, value: &str) -> Result<Self, String> {
-        let seconds = || {
-            let seconds: f64 = value.parse().map_err(|_| format!("{name} is a number of seconds"))?;
-            Duration::try_from_secs_f64(seconds).map_err(|_| format!("{name} is a number of seconds"))
+/// The names of settings in an address, besides those of the server.
+const NAMES: &str = "layout, tag, design_size";
+
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            layout: Layout::default(),
+            tag: HashTag::default(),
+            design_size: 1_000_000,
+            design_sizes: Vec::new(),
+        }
+    }
+}
+
+/// The settings of an index in an address.
+struct Index {
+    layout: Layout,
+    tag: HashTag,
+    design_size: u64,
+    design_sizes: Vec<(Language, u64)>,
+}
+
+impl Index {
+    /// Sets one setting by its name in an address; returns whether there is such a name.
+    fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let size = |value: &str| {
+            let size = value.parse::<u64>().map_err(|_| format!("{name} is a number of documents"))?;
+            Ok::<u64, String>(size.max(1))
         };
-        let size = |value: &str| value.parse().map_err(|_| format!("{name} is a number of documents"));
         match name {
-            "layout" => Ok(self.layout(value.parse().map_err(|error: ParseLayoutError| error.to_string())?)),
-            "tag" => Ok(self.tag(value.parse().map_err(|error: ParseHashTagError| error.to_string())?)),
+            "layout" => self.layout = value.parse().map_err(|error: ParseLayoutError| error.to_string())?,
+            "tag" => self.tag = value.parse().map_err(|error: ParseHashTagError| error.to_string())?,
             "design_size" => match value.split_once(':') {
-                None => Ok(self.design_size(size(value)?)),
+                None => self.design_size = size(value)?,
                 Some((language, value)) => {
                     let language = Language::parse(language).map_err(|error| error.to_string())?;
-                    Ok(self.design_size_of(language, size(value)?))
+                    self.design_sizes.push((language, size(value)?));
                 }
             },
-            "ca" => Ok(self.ca(value)),
-            "patience" => Ok(self.patience(seconds()?)),
-            "timeout" => Ok(self.timeout(seconds()?)),
-            _ => Err("settings are layout, tag, design_size, ca, patience and timeout".to_owned()),
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 }
 
@@ -183,86 +196,25 @@ impl FromStr for RedisSettings {
     /// Parses an address.
     ///
     /// # Errors
-    /// [`Input`](IndexErrorKind::Input): the text is not a valid address. The error says why and does not repeat the text, because it may
-    /// contain a password.
+    /// [`Input`](huntsman_detect::near::IndexErrorKind::Input): the text is not a valid address. The error says why and does not repeat the
+    /// text, because it may contain a password.
     fn from_str(address: &str) -> Result<Self, IndexError> {
-        parse(address).map_err(|why| {
-            let form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB][?tag=...] (rediss:// for TLS)";
-            let message = format!("not the address of a Redis server: {why}; it has the form {form}");
-            IndexError::new(IndexErrorKind::Input, message)
-        })
+        let mut index = Index::default();
+        let server =
+            Settings::parse(address, NAMES, |name, value| index.set(name, value)).map_err(index_error)?;
+        let Index { layout, tag, design_size, design_sizes } = index;
+        Ok(Self { server, layout, tag, design_size, design_sizes, segment_bytes: 64 << 20 })
     }
-}
-
-fn parse(address: &str) -> Result<RedisSettings, String> {
-    let url = Url::parse(address).map_err(|error| error.to_string())?;
-    let tls = match url.scheme() {
-        "redis" => false,
-        "rediss" => true,
-        _ => return Err("it begins with redis:// or rediss://".to_owned()),
-    };
-    let host = match url.host() {
-        // For schemes other than the web's, the URL parser takes an IPv4 address for a name.
-        Some(Host::Domain(name)) if !name.is_empty() => name.to_owned(),
-        Some(Host::Ipv4(address)) => address.to_string(),
-        Some(Host::Ipv6(address)) => address.to_string(),
-        _ => return Err("it names no host".to_owned()),
-    };
-    let database = match url.path().trim_matches('/') {
-        "" => 0,
-        path => path.parse().map_err(|_| "behind the / is the number of a database".to_owned())?,
-    };
-    if url.fragment().is_some() {
-        return Err("nothing follows a #".to_owned());
-    }
-    let decoded = |text: &str| {
-        let pair = format!("x={}", text.replace('+', "%2B"));
-        let (_, value) = url::form_urlencoded::parse(pair.as_bytes()).next().expect("one pair");
-        value.into_owned()
-    };
-    let mut settings = RedisSettings {
-        host,
-        port: url.port().unwrap_or(6379),
-        database,
-        tls,
-        ca: None,
-        user: Some(url.username()).filter(|user| !user.is_empty()).map(decoded),
-        password: url.password().map(decoded),
-        layout: Layout::default(),
-        tag: HashTag::default(),
-        design_size: 1_000_000,
-        design_sizes: Vec::new(),
-        timeout: Duration::from_secs(30),
-        patience: Duration::from_secs(30),
-        segment_bytes: 64 << 20,
-    };
-    for (name, value) in url.query_pairs() {
-        settings = settings.set(&name, &value)?;
-    }
-    if settings.ca.is_some() && !tls {
-        return Err("ca is for TLS, which rediss:// asks for".to_owned());
-    }
-    Ok(settings)
-}
-
-/// Host and port as in an address: IPv6 in brackets.
-pub(super) fn authority(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 impl fmt::Debug for RedisSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisSettings")
-            .field("address", &self.address())
-            .field("user", &self.user)
-            .field("password", &self.password.as_ref().map(|_| "..."))
-            .field("ca", &self.ca)
+            .field("server", &self.server)
             .field("layout", &self.layout)
             .field("tag", &self.tag)
             .field("design_size", &self.design_size)
             .field("design_sizes", &self.design_sizes)
-            .field("timeout", &self.timeout)
-            .field("patience", &self.patience)
             .finish_non_exhaustive()
     }
 }
@@ -358,40 +310,25 @@ mod tests {
                        &patience=0.5&timeout=2";
         let settings: RedisSettings = address.parse().expect("an address");
         assert_eq!(settings.address(), "redis://[::1]:7000/3");
-        assert_eq!(settings.user.as_deref(), Some("me"));
-        assert_eq!(settings.password.as_deref(), Some("a/b+c@"));
         assert_eq!((settings.layout, settings.tag), (Layout::Seed, HashTag::Bucket));
         let hindi = Language::parse("hi").expect("a language");
         let tamil = Language::parse("ta").expect("a language");
         assert_eq!((settings.design_size_for(hindi), settings.design_size_for(tamil)), (9, 5));
-        assert_eq!(settings.patience, Duration::from_millis(500));
-        let plain: RedisSettings = "redis://localhost".parse().expect("an address");
-        assert_eq!(plain.address(), "redis://localhost:6379/0");
-        assert_eq!((plain.user, plain.password, plain.tls), (None, None, false));
-        let secure: RedisSettings = "rediss://:pw@a.example?ca=/a/b.pem".parse().expect("an address");
-        assert!(secure.tls && secure.user.is_none() && secure.ca == Some(PathBuf::from("/a/b.pem")));
     }
 
     #[test]
     fn what_is_no_address_is_refused_and_never_repeated() {
         for (wrong, why) in [
             ("http://me:secret@host", "redis://"),
-            ("redis://me:secret@/0", "host"),
-            ("redis://me:secret@host:70000", "port"),
-            ("redis://me:secret@host/x", "database"),
-            ("redis://me:secret@host/-1", "database"),
-            ("redis://me:secret@host#x", "#"),
             ("redis://me:secret@host?tags=band", "tag"),
             ("redis://me:secret@host?tag=all", "band"),
             ("redis://me:secret@host?layout=all", "compact"),
             ("redis://me:secret@host?design_size=many", "design_size"),
             ("redis://me:secret@host?timeout=-1", "timeout"),
-            ("redis://me:secret@host?ca=x", "rediss://"),
-            ("secret", "relative"),
         ] {
             let error = wrong.parse::<RedisSettings>().expect_err(wrong);
             let message = error.to_string();
-            assert_eq!(error.kind(), IndexErrorKind::Input, "{wrong}");
+            assert_eq!(error.kind(), huntsman_detect::near::IndexErrorKind::Input, "{wrong}");
             assert!(message.contains(why) && !message.contains("secret"), "{wrong}: {message}");
         }
     }

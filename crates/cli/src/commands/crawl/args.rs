@@ -35,6 +35,10 @@ pub(crate) struct CrawlArgs {
     #[command(flatten)]
     pub(crate) index: TextIndexArgs,
 
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) cluster: crate::cluster::ClusterArgs,
+
     /// File for the items of a spider file: .jsonl or .csv; .json or .xml with --store memory [default: items.jsonl in
     /// the output directory].
     #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]

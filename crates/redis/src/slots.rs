@@ -3,15 +3,15 @@
 //! By the Redis cluster specification: a key belongs to the slot CRC-16 (XMODEM) modulo 16,384 of its name, or of the first part of the
 //! name in braces.
 
-use super::link::Node;
-use super::resp::Reply;
+use crate::link::Node;
+use crate::resp::Reply;
 
 const SLOTS: usize = 16384;
 const NO_OWNER: u16 = u16::MAX;
 
 /// The known nodes, and which of them serves which slot. Without a cluster there is one node, which serves all.
 #[derive(Clone, Debug)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     nodes: Vec<Node>,
     /// By slot, the number of its node; empty without a cluster.
     owners: Vec<u16>,
@@ -19,25 +19,25 @@ pub(super) struct Slots {
 
 impl Slots {
     /// A single server.
-    pub(super) fn single(node: Node) -> Self {
+    pub(crate) fn single(node: Node) -> Self {
         Self { nodes: vec![node], owners: Vec::new() }
     }
 
-    pub(super) fn is_cluster(&self) -> bool {
+    pub(crate) fn is_cluster(&self) -> bool {
         !self.owners.is_empty()
     }
 
-    pub(super) fn node(&self, number: u16) -> &Node {
+    pub(crate) fn node(&self, number: u16) -> &Node {
         &self.nodes[usize::from(number)]
     }
 
     /// The number of known nodes. Their numbers are less than this.
-    pub(super) fn len(&self) -> u16 {
+    pub(crate) fn len(&self) -> u16 {
         self.nodes.len() as u16
     }
 
     /// The nodes that serve at least one slot.
-    pub(super) fn masters(&self) -> Vec<u16> {
+    pub(crate) fn masters(&self) -> Vec<u16> {
         if !self.is_cluster() {
             return vec![0];
         }
@@ -48,7 +48,7 @@ impl Slots {
     }
 
     /// The node that serves a slot, if it is known.
-    pub(super) fn owner(&self, slot: u16) -> Option<u16> {
+    pub(crate) fn owner(&self, slot: u16) -> Option<u16> {
         if !self.is_cluster() {
             return Some(0);
         }
@@ -56,7 +56,7 @@ impl Slots {
     }
 
     /// The number of a node, which is added if it is new.
-    pub(super) fn number(&mut self, node: Node) -> u16 {
+    pub(crate) fn number(&mut self, node: Node) -> u16 {
         let known = self.nodes.iter().position(|other| *other == node);
         // Clusters have at most 1000 nodes; if a server names more and more of them, the further ones are ignored.
         let number = known.unwrap_or_else(|| {
@@ -70,7 +70,7 @@ impl Slots {
     }
 
     /// Records that another node serves a slot now.
-    pub(super) fn moved(&mut self, slot: u16, node: Node) {
+    pub(crate) fn moved(&mut self, slot: u16, node: Node) {
         if !self.is_cluster() {
             self.owners = vec![0; SLOTS];
         }
@@ -79,7 +79,7 @@ impl Slots {
     }
 
     /// Applies a node's reply to `CLUSTER SLOTS`; returns whether the reply was valid.
-    pub(super) fn learn(&mut self, from: &Node, reply: Reply) -> bool {
+    pub(crate) fn learn(&mut self, from: &Node, reply: Reply) -> bool {
         let Some(ranges) = reply.into_list() else { return false };
         let mut owners = vec![NO_OWNER; SLOTS];
         for range in ranges {
@@ -107,7 +107,7 @@ impl Slots {
 }
 
 /// The target of a redirection `MOVED SLOT HOST:PORT` or `ASK SLOT HOST:PORT`.
-pub(super) fn redirection(refusal: &str, from: &Node) -> Option<(u16, Node)> {
+pub(crate) fn redirection(refusal: &str, from: &Node) -> Option<(u16, Node)> {
     let mut words = refusal.split_ascii_whitespace().skip(1);
     let slot = words.next()?.parse().ok()?;
     let (host, port) = words.next()?.rsplit_once(':')?;
@@ -116,7 +116,7 @@ pub(super) fn redirection(refusal: &str, from: &Node) -> Option<(u16, Node)> {
 }
 
 /// The slot of a key.
-pub(super) fn slot(key: &[u8]) -> u16 {
+pub(crate) fn slot(key: &[u8]) -> u16 {
     let tagged = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = &key[open + 1..];
         let length = rest.iter().position(|byte| *byte == b'}')?;

@@ -1,6 +1,6 @@
 //! Access to the private reader of Redis replies for the fuzz targets. Not for any other use.
 
-use super::resp;
+use crate::resp;
 
 /// The replies in a stream as text, up to the first invalid one, and the kind of its error. `numbers` expects sets of numbers.
 pub fn answers(stream: impl std::io::Read, numbers: bool) -> (Vec<String>, std::io::ErrorKind) {

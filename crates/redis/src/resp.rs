@@ -7,13 +7,16 @@ use std::io::{self, Read};
 
 /// A reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub enum Reply {
     /// The null reply.
     Nil,
     /// `+OK` and the like.
     Status(String),
+    /// A whole number.
     Number(i64),
+    /// A string.
     Bytes(Vec<u8>),
+    /// A list of replies.
     List(Vec<Reply>),
     /// The members of a set of numbers, if the batch asked for them.
     Numbers(Vec<u64>),
@@ -23,7 +26,7 @@ pub(super) enum Reply {
 
 impl Reply {
     /// The bytes of a string reply, or an inner `None` for the null reply; `None` for any other reply.
-    pub(super) fn into_bytes(self) -> Option<Option<Vec<u8>>> {
+    pub fn into_bytes(self) -> Option<Option<Vec<u8>>> {
         match self {
             Reply::Nil => Some(None),
             Reply::Bytes(bytes) => Some(Some(bytes)),
@@ -32,7 +35,7 @@ impl Reply {
     }
 
     /// The value of a reply that is a whole number, sent as an integer or as digits.
-    pub(super) fn number(&self) -> Option<i64> {
+    pub fn number(&self) -> Option<i64> {
         match self {
             Reply::Number(number) => Some(*number),
             Reply::Bytes(digits) => std::str::from_utf8(digits).ok()?.parse().ok(),
@@ -40,7 +43,8 @@ impl Reply {
         }
     }
 
-    pub(super) fn into_list(self) -> Option<Vec<Reply>> {
+    /// The replies of a list; `None` for any other reply.
+    pub fn into_list(self) -> Option<Vec<Reply>> {
         match self {
             Reply::List(list) => Some(list),
             _ => None,
@@ -48,21 +52,22 @@ impl Reply {
     }
 
     /// The values of a list whose items are strings or null; `None` for any other reply.
-    pub(super) fn into_values(self) -> Option<Vec<Option<Vec<u8>>>> {
+    pub fn into_values(self) -> Option<Vec<Option<Vec<u8>>>> {
         self.into_list()?.into_iter().map(Reply::into_bytes).collect()
     }
 }
 
 /// The expected shape of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
+    /// Any reply.
     Any,
     /// A set whose members are whole numbers of 64 bits; they are read without an allocation per member.
     Numbers,
 }
 
 /// Writes one command: its name and arguments.
-pub(super) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) {
+pub(crate) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) {
     head(out, b'*', parts.len());
     for part in parts {
         head(out, b'$', part.len());
@@ -78,7 +83,7 @@ fn head(out: &mut Vec<u8>, kind: u8, length: usize) {
 }
 
 /// Appends a number in decimal digits.
-pub(super) fn decimal(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {
@@ -103,7 +108,7 @@ const READ: usize = 64 << 10;
 
 /// Reads replies from a stream.
 #[derive(Debug)]
-pub(super) struct Reader<S> {
+pub(crate) struct Reader<S> {
     stream: S,
     buffer: Vec<u8>,
     /// The start of the bytes in the buffer that were not yet consumed.
@@ -112,11 +117,11 @@ pub(super) struct Reader<S> {
 }
 
 impl<S: Read> Reader<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self { stream, buffer: vec![0; READ], start: 0, end: 0 }
     }
 
-    pub(super) fn stream(&mut self) -> &mut S {
+    pub(crate) fn stream(&mut self) -> &mut S {
         &mut self.stream
     }
 
@@ -126,7 +131,7 @@ impl<S: Read> Reader<S> {
     ///
     /// Those of the stream; `UnexpectedEof` if it ends; `InvalidData` for an invalid reply. After an error the stream cannot be used any
     /// more.
-    pub(super) fn reply(&mut self, shape: Shape) -> io::Result<Reply> {
+    pub(crate) fn reply(&mut self, shape: Shape) -> io::Result<Reply> {
         self.read(shape, 0)
     }
 

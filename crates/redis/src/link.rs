@@ -9,20 +9,20 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::refusal;
-use super::resp::{Reader, Reply, Shape, encode};
-use super::settings::{RedisSettings, authority};
-use huntsman_detect::near::{IndexError, IndexErrorKind};
+use crate::error::{Error, ErrorKind};
+use crate::refusal;
+use crate::resp::{Reader, Reply, Shape, encode};
+use crate::settings::{Settings, authority};
 
 /// The address of a server: a host name or IP address, and a port.
-pub(super) type Node = (String, u16);
+pub(crate) type Node = (String, u16);
 
 /// A connection after the handshake.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     reader: Reader<Stream>,
     /// The server's id of this connection, by which another connection can end it.
-    pub(super) id: Option<i64>,
+    pub(crate) id: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -33,17 +33,17 @@ enum Stream {
 
 /// The reason why there is no connection.
 #[derive(Debug)]
-pub(super) enum Unconnected {
+pub(crate) enum Unconnected {
     /// Another attempt may succeed.
     Lost(io::Error),
     /// Another attempt will not succeed.
-    Never(IndexError),
+    Never(Error),
 }
 
 impl Link {
     /// Connects, authenticates, and selects the database.
-    pub(super) fn connect(
-        settings: &RedisSettings,
+    pub(crate) fn connect(
+        settings: &Settings,
         tls: Option<&Arc<ClientConfig>>,
         node: &Node,
         cluster: bool,
@@ -93,25 +93,25 @@ impl Link {
     }
 
     /// Sends whole commands. Their replies come in order.
-    pub(super) fn send(&mut self, commands: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&mut self, commands: &[u8]) -> io::Result<()> {
         let stream = self.reader.stream();
         stream.write_all(commands)?;
         stream.flush()
     }
 
     /// Reads the next reply.
-    pub(super) fn reply(&mut self, shape: Shape) -> io::Result<Reply> {
+    pub(crate) fn reply(&mut self, shape: Shape) -> io::Result<Reply> {
         self.reader.reply(shape)
     }
 }
 
 /// Whether this failure of a stream would recur with every attempt: the other side is not a Redis server, or not one to be trusted.
-pub(super) fn is_permanent(error: &io::Error) -> bool {
+pub(crate) fn is_permanent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
 }
 
 /// The error for a failure that would recur.
-pub(super) fn permanent(settings: &RedisSettings, error: io::Error) -> IndexError {
+pub(crate) fn permanent(settings: &Settings, error: io::Error) -> Error {
     let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
     let message = if is_tls {
         format!(
@@ -121,10 +121,10 @@ pub(super) fn permanent(settings: &RedisSettings, error: io::Error) -> IndexErro
     } else {
         format!("{error}; see whether a Redis server listens there, and whether it wants rediss://")
     };
-    IndexError::new(IndexErrorKind::Refused, message).at(settings.address()).with_source(error)
+    Error::new(ErrorKind::Refused, message).at(settings.address()).with_source(error)
 }
 
-fn unconnected(settings: &RedisSettings, error: io::Error) -> Unconnected {
+fn unconnected(settings: &Settings, error: io::Error) -> Unconnected {
     if is_permanent(&error) {
         Unconnected::Never(permanent(settings, error))
     } else {
@@ -134,7 +134,7 @@ fn unconnected(settings: &RedisSettings, error: io::Error) -> Unconnected {
 
 impl Stream {
     fn connect(
-        settings: &RedisSettings,
+        settings: &Settings,
         tls: Option<&Arc<ClientConfig>>,
         node: &Node,
     ) -> Result<Self, Unconnected> {
@@ -152,7 +152,7 @@ impl Stream {
                 (Ok(stream), Some(config)) => {
                     let failed = |why: String| {
                         let message = format!("{}: {why}", authority(host, *port));
-                        Unconnected::Never(IndexError::new(IndexErrorKind::Refused, message))
+                        Unconnected::Never(Error::new(ErrorKind::Refused, message))
                     };
                     let name =
                         ServerName::try_from(host.clone()).map_err(|error| failed(error.to_string()))?;
@@ -193,7 +193,7 @@ impl Write for Stream {
 }
 
 /// The TLS settings by which the server is verified; `None` without TLS.
-pub(super) fn tls(settings: &RedisSettings) -> Result<Option<Arc<ClientConfig>>, IndexError> {
+pub(crate) fn tls(settings: &Settings) -> Result<Option<Arc<ClientConfig>>, Error> {
     if !settings.tls {
         return Ok(None);
     }
@@ -201,7 +201,7 @@ pub(super) fn tls(settings: &RedisSettings) -> Result<Option<Arc<ClientConfig>>,
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed = |error: rustls::Error| {
         let message = format!("setting up TLS: {error}");
-        IndexError::new(IndexErrorKind::Io, message).with_source(error)
+        Error::new(ErrorKind::Io, message).with_source(error)
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -211,7 +211,7 @@ pub(super) fn tls(settings: &RedisSettings) -> Result<Option<Arc<ClientConfig>>,
         Some(file) => {
             let wrong = |why: String| {
                 let message = format!("{why}; ca names a file of certificates in PEM");
-                IndexError::new(IndexErrorKind::Input, message).at(file)
+                Error::new(ErrorKind::Input, message).at(file.to_string_lossy())
             };
             let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
             let mut roots = RootCertStore::empty();

@@ -1,0 +1,496 @@
+//! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, has requests moved between partitions,
+//! and finds out whether the crawl is at its end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use huntsman_crawler::{HostKey, Timestamp};
+use huntsman_redis::{Error, Reply};
+use tokio::sync::oneshot;
+
+use crate::convert::Items;
+use crate::frontier::{Shared, all_hosts};
+use crate::nodes::{self, Node, Told, micros};
+use crate::partition::Owned;
+use crate::script::{BEAT, CLAIM, COUNT, Call, NOTE, RELEASE, RESTORE, Runner};
+
+/// The hosts that the queue has at the start, with the numbers of their requests.
+type Opened = Result<Vec<(HostKey, u64)>, Error>;
+
+/// What the keeper is asked to do.
+#[derive(Debug)]
+pub(crate) enum Kick {
+    /// Take partitions, return this node's leases to the queue, and list the hosts.
+    Open(oneshot::Sender<Opened>),
+    /// Look at everything.
+    Round,
+    /// Move requests to other partitions.
+    Moves,
+    /// Give everything back and end.
+    End,
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) runner: Runner,
+    kicks: Receiver<Kick>,
+    /// Whether the engine has opened the frontier: before, nothing is claimed.
+    is_open: bool,
+    /// What the operator wanted in the last round.
+    control: String,
+    /// The versions of all partitions, if nothing was left to do in the last sweep.
+    swept: Option<Vec<u64>>,
+    failing_since: Option<Instant>,
+    /// When the requests that were done were last counted, and how many they were.
+    counted: (Instant, u64),
+    /// The partition from which on partitions are claimed next.
+    next_claim: u32,
+    /// Nodes that were heard of in the last round.
+    live: Vec<Node>,
+}
+
+/// A node starts no request in this share of its lease, and renews it so many times.
+const MARGIN: u32 = 5;
+/// Rounds in the time of a lease.
+const ROUNDS: u32 = 30;
+
+impl Keeper {
+    /// Enters the node in the list of its job.
+    pub(crate) fn enter(shared: Arc<Shared>, runner: Runner, kicks: Receiver<Kick>) -> Result<Self, Error> {
+        let next_claim = rand::random::<u32>() % shared.partitions.count();
+        let mut keeper = Self {
+            shared,
+            runner,
+            kicks,
+            is_open: false,
+            control: String::new(),
+            swept: None,
+            failing_since: None,
+            counted: (Instant::now(), 0),
+            next_claim,
+            live: Vec::new(),
+        };
+        keeper.renew_entry()?;
+        Ok(keeper)
+    }
+
+    /// Works until the frontier is dropped.
+    pub(crate) fn run(mut self) {
+        let mut due = Instant::now();
+        loop {
+            // A round that is due goes before all kicks, however many there are, because the leases depend on it.
+            let wait = due.saturating_duration_since(Instant::now());
+            let kick = match self.kicks.recv_timeout(wait) {
+                Ok(Kick::Moves) if wait.is_zero() => Kick::Round,
+                Ok(kick) => kick,
+                Err(RecvTimeoutError::Timeout) => Kick::Round,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            let done = match kick {
+                Kick::End => break,
+                Kick::Open(reply) => {
+                    let opened = self.open();
+                    // The engine may be gone.
+                    let _ = reply.send(opened);
+                    continue;
+                }
+                Kick::Moves => self.move_outboxes(),
+                Kick::Round => {
+                    due = Instant::now() + self.shared.settings.lease / ROUNDS;
+                    self.round()
+                }
+            };
+            self.judge(done);
+        }
+        self.leave();
+    }
+
+    /// Ends the crawl if the server does not answer for too long.
+    fn judge(&mut self, done: Result<(), Error>) {
+        let Err(error) = done else {
+            self.failing_since = None;
+            return;
+        };
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        let is_over = since.elapsed() >= self.shared.settings.server.retry_patience();
+        tracing::warn!(%error, "the shared queue");
+        if let Some(link) = self.shared.link.get()
+            && (is_over || error.kind() != huntsman_redis::ErrorKind::Unavailable)
+        {
+            link.failed(huntsman_crawler::Error::from(error).context("the shared queue"));
+        }
+    }
+
+    fn open(&mut self) -> Opened {
+        self.is_open = true;
+        self.round()?;
+        let mut hosts = Vec::new();
+        for partition in self.shared.partitions.owned() {
+            let Some(epoch) = self.shared.partitions.get(partition).epoch() else { continue };
+            if self.restore(partition, &epoch)?.is_some() {
+                let listed = all_hosts(&self.shared, &mut self.runner, partition)?;
+                hosts.extend(listed.into_iter().map(|(host, queued, _)| (host, queued)));
+            }
+        }
+        hosts.sort_unstable();
+        Ok(hosts)
+    }
+
+    fn round(&mut self) -> Result<(), Error> {
+        self.beat()?;
+        self.renew_entry()?;
+        if self.is_open {
+            self.balance()?;
+        }
+        self.move_outboxes()?;
+        self.store_learnt()?;
+        self.tell_stats();
+        self.watch_progress()?;
+        self.sweep()
+    }
+
+    /// The states of all partitions: their versions, and the sums of what is queued, leased and in outboxes, and of what is settled.
+    fn count(&mut self) -> Result<(Vec<u64>, u64, u64), Error> {
+        let all = 0..self.shared.partitions.count();
+        let calls: Vec<Call> = all.map(|partition| self.shared.plain(&COUNT, partition)).collect();
+        let (mut versions, mut work, mut settled) = (Vec::new(), 0, 0);
+        for reply in self.runner.run(&calls)? {
+            let mut items = Items::of(reply.unwrap_or(Reply::Nil), "the state of a partition")?;
+            versions.push(items.count()?);
+            work += items.count()? + items.count()? + items.count()?;
+            settled += items.count()?;
+        }
+        Ok((versions, work, settled))
+    }
+
+    /// Tells the engine now and then whether any node has done pages.
+    fn watch_progress(&mut self) -> Result<(), Error> {
+        let (last, before) = self.counted;
+        if self.live.len() < 2 || last.elapsed() < self.shared.settings.lease / 3 {
+            return Ok(());
+        }
+        let (_, _, settled) = self.count()?;
+        self.counted = (Instant::now(), settled);
+        if let Some(link) = self.shared.link.get()
+            && settled > before
+        {
+            link.progressed();
+        }
+        Ok(())
+    }
+
+    /// Sets the stats of the moment.
+    fn tell_stats(&self) {
+        let Some(link) = self.shared.link.get() else { return };
+        let owned = self.shared.partitions.owned();
+        let outbox: u64 = owned
+            .iter()
+            .filter_map(|partition| self.shared.partitions.get(*partition).with(|owned| owned.outbox))
+            .sum();
+        link.stats().set("cluster/partitions", owned.len());
+        link.stats().set("cluster/outbox", outbox);
+    }
+
+    /// Renews the entry of the node, and does what the operator wants.
+    fn renew_entry(&mut self) -> Result<(), Error> {
+        let told = Told {
+            is_busy: !self.shared.is_idle.load(Ordering::Acquire),
+            partitions: self.shared.partitions.owned().len(),
+        };
+        let Shared { settings, job, token, .. } = &*self.shared;
+        let roll = nodes::enter(settings, job, token, told, &mut self.runner)?;
+        self.live = roll.nodes;
+        if let Some(link) = self.shared.link.get()
+            && roll.control != self.control
+        {
+            match roll.control.as_str() {
+                "pause" => link.pause(),
+                "stop" => link.stop("cluster_stop"),
+                _ => link.resume(),
+            }
+            self.control = roll.control;
+        }
+        Ok(())
+    }
+
+    /// Renews the leases of own partitions, and hears which hosts others have woken.
+    fn beat(&mut self) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
+        let owned: Vec<(u32, Owned)> = shared
+            .partitions
+            .owned()
+            .into_iter()
+            .filter_map(|partition| {
+                Some((partition, shared.partitions.get(partition).with(|owned| owned.clone())?))
+            })
+            .collect();
+        let lease = micros(shared.settings.lease);
+        let call = |(partition, owned): &(u32, Owned)| {
+            shared.fenced(&BEAT, *partition, &owned.epoch).number(lease).number(owned.woken)
+        };
+        let calls: Vec<Call> = owned.iter().map(call).collect();
+        // The lease counts from before the beat was sent.
+        let sent = Instant::now();
+        let mut woken = Vec::new();
+        for ((partition, Owned { epoch, safe_until, .. }), answer) in
+            owned.iter().zip(self.runner.run(&calls)?)
+        {
+            let Some(reply) = answer else {
+                shared.lost(*partition, epoch);
+                continue;
+            };
+            let was_late = *safe_until <= Instant::now();
+            self.beaten(*partition, reply, sent, &mut woken)?;
+            if was_late {
+                // The engine was refused leases for a while, and waits to be told of the hosts again.
+                let hosts = all_hosts(&shared, &mut self.runner, *partition)?;
+                woken.extend(hosts.into_iter().map(|(host, _, _)| host));
+            }
+        }
+
+        self.tell_woken(woken);
+        Ok(())
+    }
+
+    fn beaten(
+        &self,
+        partition: u32,
+        reply: Reply,
+        sent: Instant,
+        woken: &mut Vec<HostKey>,
+    ) -> Result<(), Error> {
+        let mut items = Items::of(reply, "the reply to a beat")?;
+        let (version, queued, leased, outbox) =
+            (items.count()?, items.count()?, items.count()?, items.count()?);
+        let by_others = items.texts()?;
+        let versions = by_others.iter().skip(1).step_by(2).filter_map(|version| version.parse::<u64>().ok());
+        // Hosts of the last version may be missing in a list that is full.
+        let is_full = by_others.len() >= 4_000;
+        let seen = versions.max().map(|last| if is_full { last - 1 } else { last });
+        woken.extend(by_others.iter().step_by(2).map(|name| HostKey::new(name)));
+        let safe_until = self.safe_until(sent);
+        self.shared.partitions.get(partition).with(|owned| {
+            (owned.safe_until, owned.leased, owned.outbox) = (safe_until, leased, outbox);
+            owned.woken = seen.unwrap_or(owned.woken);
+        });
+        self.shared.partitions.counted(partition, version, queued);
+        if queued + leased > 0 {
+            self.shared.is_idle.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Until when requests may be started with a lease that was asked for at `sent`.
+    fn safe_until(&self, sent: Instant) -> Instant {
+        let lease = self.shared.settings.lease;
+        sent + lease - lease / MARGIN
+    }
+
+    /// Tells the engine of hosts, if there are any.
+    pub(crate) fn tell_woken(&self, hosts: Vec<HostKey>) {
+        if let Some(link) = self.shared.link.get().filter(|_| !hosts.is_empty()) {
+            link.woken(hosts);
+        }
+    }
+
+    /// Takes partitions that nobody owns up to this node's share, and gives some away beyond it.
+    fn balance(&mut self) -> Result<(), Error> {
+        self.release_drained()?;
+        let count = self.shared.partitions.count();
+        let share = (count as usize).div_ceil(self.live.len().max(1));
+        let kept = self.shared.partitions.kept();
+        if kept > share {
+            // Some at a time, so that nodes that come and go do not move everything.
+            self.drain((kept - share).div_ceil(4));
+            return Ok(());
+        }
+        let wanted = share - kept;
+        let owned = self.shared.partitions.owned();
+        let others =
+            (0..count).map(|at| (self.next_claim + at) % count).filter(|other| !owned.contains(other));
+        let tried: Vec<u32> = others.take(wanted).collect();
+        if let Some(last) = tried.last() {
+            self.next_claim = (last + 1) % count;
+        }
+        let (lease, node) = (micros(self.shared.settings.lease), self.shared.settings.node.as_str());
+        let call = |partition: &u32| {
+            self.shared.plain(&CLAIM, *partition).arg(self.shared.token.as_str()).number(lease).arg(node)
+        };
+        let calls: Vec<Call> = tried.iter().map(call).collect();
+        let sent = Instant::now();
+        for (partition, answer) in tried.into_iter().zip(self.runner.run(&calls)?) {
+            let epoch = Items::of(answer.unwrap_or(Reply::Nil), "the reply to a claim")?.number()?;
+            // A negative number means that another node owns it.
+            if epoch > 0 {
+                self.gain(partition, epoch.to_string(), sent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over a partition that was claimed.
+    fn gain(&mut self, partition: u32, epoch: String, sent: Instant) -> Result<(), Error> {
+        let Some((version, queued)) = self.restore(partition, &epoch)? else { return Ok(()) };
+        let hosts = all_hosts(&self.shared, &mut self.runner, partition)?;
+        let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
+        let owned = Owned {
+            epoch,
+            since,
+            safe_until: self.safe_until(sent),
+            is_draining: false,
+            woken: 0,
+            leased: 0,
+            // The next beat tells how many there are.
+            outbox: 0,
+            replied: Vec::new(),
+        };
+        self.shared.partitions.gain(partition, owned, version, queued);
+        if queued > 0 {
+            self.shared.is_idle.store(false, Ordering::Release);
+        }
+        self.shared.count("cluster/takeovers");
+        if let Some(link) = self.shared.link.get() {
+            let count = self.shared.partitions.count();
+            let hosts = hosts.into_iter().map(|(host, _, pace)| (host, pace)).collect();
+            link.adopted(hosts, move |host| crate::keys::partition_of(host, count) == partition);
+        }
+        Ok(())
+    }
+
+    /// Returns leased requests of an own partition to the queue. Returns version and number of queued requests, or `None` if another node
+    /// may own it.
+    fn restore(&mut self, partition: u32, epoch: &str) -> Result<Option<(u64, u64)>, Error> {
+        let mut restored = 0;
+        loop {
+            let call = self.shared.fenced(&RESTORE, partition, epoch);
+            let Some(reply) = self.runner.run(&[call])?.remove(0) else {
+                self.shared.lost(partition, epoch);
+                return Ok(None);
+            };
+            let mut items = Items::of(reply, "the reply to a restore")?;
+            let (left, version, queued) = (items.count()?, items.count()?, items.count()?);
+            restored += items.number()?;
+            if left == 0 {
+                self.shared.partitions.counted(partition, version, queued);
+                if let Some(link) = self.shared.link.get().filter(|_| restored > 0) {
+                    link.stats().add("cluster/refetched", restored);
+                }
+                return Ok(Some((version, queued)));
+            }
+        }
+    }
+
+    /// Leases nothing more of some partitions, those with the fewest requests in flight first.
+    fn drain(&self, most: usize) {
+        let leased = |partition: u32| {
+            let part = self.shared.partitions.get(partition);
+            Some((part.with(|owned| (!owned.is_draining).then_some(owned.leased))??, partition))
+        };
+        let mut kept: Vec<(u64, u32)> =
+            self.shared.partitions.owned().into_iter().filter_map(leased).collect();
+        kept.sort_unstable();
+        for (_, partition) in kept.into_iter().take(most) {
+            self.shared.partitions.get(partition).with(|owned| owned.is_draining = true);
+        }
+    }
+
+    /// Gives partitions away in which nothing is in flight any more.
+    fn release_drained(&mut self) -> Result<(), Error> {
+        let drained = |partition: u32| {
+            let part = self.shared.partitions.get(partition);
+            let epoch =
+                part.with(|owned| (owned.is_draining && owned.leased == 0).then(|| owned.epoch.clone()))??;
+            Some((partition, epoch))
+        };
+        let drained: Vec<(u32, String)> =
+            self.shared.partitions.owned().into_iter().filter_map(drained).collect();
+        if drained.is_empty() {
+            return Ok(());
+        }
+        self.store_learnt()?;
+        self.release(&drained, false)
+    }
+
+    /// Gives partitions back; unless `even_leased`, only those without leases.
+    fn release(&mut self, owned: &[(u32, String)], even_leased: bool) -> Result<(), Error> {
+        let call = |(partition, epoch): &(u32, String)| {
+            self.shared.fenced(&RELEASE, *partition, epoch).number(u64::from(even_leased))
+        };
+        let calls: Vec<Call> = owned.iter().map(call).collect();
+        for ((partition, epoch), answer) in owned.iter().zip(self.runner.run(&calls)?) {
+            if answer.is_some_and(|reply| reply.number() == Some(1))
+                && self.shared.partitions.lose(*partition, epoch)
+            {
+                self.shared.tell_lost(*partition);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores what was learnt about hosts of own partitions.
+    fn store_learnt(&mut self) -> Result<(), Error> {
+        let learnt: HashMap<_, _> =
+            std::mem::take(&mut *self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
+        for (host, pace) in learnt {
+            let partition = self.shared.partition(&host);
+            let Some(epoch) = self.shared.partitions.get(partition).epoch() else { continue };
+            let call =
+                calls.remove(&partition).unwrap_or_else(|| self.shared.fenced(&NOTE, partition, &epoch));
+            let bytes = pace.map(|pace| pace.to_bytes().to_vec()).unwrap_or_default();
+            calls.insert(partition, call.arg(host.as_str()).arg(bytes));
+        }
+        // A partition that was lost meanwhile is noticed at the next beat.
+        self.runner.run(&calls.into_values().collect::<Vec<_>>()).map(drop)
+    }
+
+    /// Finds out whether the crawl is at its end: nothing is queued, leased or in an outbox, and no partition has changed since the last
+    /// look at all of them.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let own = self.shared.settings.node.as_str();
+        let others_work = self.live.iter().any(|node| node.is_busy && node.name != own);
+        if others_work || !self.shared.is_idle.load(Ordering::Acquire) {
+            self.swept = None;
+            return Ok(());
+        }
+        let (versions, work, _) = self.count()?;
+        let is_finished = work == 0 && self.swept.as_ref() == Some(&versions);
+        self.swept = (work == 0).then_some(versions);
+        let was_finished = self.shared.is_finished.swap(is_finished, Ordering::AcqRel);
+        if let Some(link) = self.shared.link.get()
+            && is_finished
+            && !was_finished
+        {
+            // The engine asks again.
+            link.woken(Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Gives everything back to the other nodes.
+    fn leave(mut self) {
+        if self.failing_since.is_some() {
+            return;
+        }
+        let left = self.give_back();
+        if let Err(error) = left {
+            let seconds = self.shared.settings.lease.as_secs_f64();
+            tracing::warn!(%error, "the partitions of this node go to others when their leases end, in {seconds} s");
+        }
+    }
+
+    fn give_back(&mut self) -> Result<(), Error> {
+        self.store_learnt()?;
+        self.move_outboxes()?;
+        let epoch = |partition: u32| Some((partition, self.shared.partitions.get(partition).epoch()?));
+        let owned: Vec<(u32, String)> =
+            self.shared.partitions.owned().into_iter().filter_map(epoch).collect();
+        self.release(&owned, true)?;
+        let Shared { settings, job, token, .. } = &*self.shared;
+        nodes::leave(settings, job, token, &mut self.runner)
+    }
+}

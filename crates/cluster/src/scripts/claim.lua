@@ -1,0 +1,13 @@
+-- Takes a partition that nobody owns. ARGV: token, length of the lease in microseconds, name of the node. Returns the epoch, or minus the
+-- time until which another node owns it.
+local found = redis.call('HMGET', own, 'token', 'epoch', 'until')
+local time, ends = now(), tonumber(found[3] or '0')
+if time < ends and found[1] ~= ARGV[1] then return {-1, int(ends - time)} end
+local epoch = tonumber(found[2] or '0')
+if time >= ends then
+  epoch = redis.call('HINCRBY', own, 'epoch', 1)
+  redis.call('DEL', OPS, WOKEN)
+  redis.call('HINCRBY', own, 'v', 1)
+end
+redis.call('HSET', own, 'token', ARGV[1], 'until', int(time + tonumber(ARGV[2])), 'node', ARGV[3])
+return {epoch, '0'}

@@ -1,0 +1,5 @@
+//! The shared frontier on real servers, which the tests start and end.
+
+mod conformance;
+mod nodes;
+mod scripts;

@@ -1,0 +1,170 @@
+//! What two nodes may do to one partition.
+
+use std::time::Duration;
+
+use huntsman_cluster::{ClusterSettings, Durability, ErrorKind, SharedFrontier};
+use huntsman_crawler::{End, Frontier, HostKey, Order, Request, Settled, Timestamp};
+use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
+
+const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
+
+pub(crate) fn settings(url: &str) -> ClusterSettings {
+    let settings: ClusterSettings = url.parse().expect("the address of a server");
+    settings.job("job").partitions(1).durability(Durability::Ack)
+}
+
+pub(crate) fn request(url: &str) -> Request {
+    let mut request = Request::parse(url).expect("a URL");
+    let (host, fingerprint) = (request.host(), request.fingerprint());
+    request.assign_slot(host);
+    request.assign_fingerprint(fingerprint);
+    request
+}
+
+fn join(settings: ClusterSettings) -> SharedFrontier {
+    SharedFrontier::join(settings, Order::Bfs).expect("the node joins")
+}
+
+async fn one(frontier: &SharedFrontier, host: &HostKey) -> huntsman_crawler::Lease {
+    frontier.lease(host, 1, NOW).await.expect("lease").leases.pop().expect("the host has due work")
+}
+
+fn done(lease: &huntsman_crawler::Lease, children: &[&str]) -> Vec<Settled> {
+    let children = children.iter().map(|url| request(url)).collect();
+    vec![Settled { lease: lease.id, host: lease.request.host(), end: End::Done, children }]
+}
+
+/// Opens the frontier until it owns a partition.
+async fn own(frontier: &SharedFrontier) -> Vec<(HostKey, u64)> {
+    loop {
+        let hosts = frontier.open().await.expect("open");
+        if frontier.partitions_owned() > 0 {
+            return hosts;
+        }
+    }
+}
+
+/// Cuts the connection after a random number of bytes of the replies, so that the server has done what is sent again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_whose_replies_were_lost_change_nothing_when_they_are_sent_again() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    for seed in 0..5 {
+        println!("seed {seed}");
+        let job = settings(&format!("redis://127.0.0.1:{}", proxy.port())).job(format!("job{seed}"));
+        let frontier = join(job);
+        assert!(frontier.open().await.expect("open").is_empty());
+        proxy.cut(Some(Cuts { seed, max_bytes: 900, counted: Counted::Answers }));
+        proxy.cut_now();
+        let host = HostKey::new("a.example");
+        // Unfiltered requests are known by nothing but the number of their push.
+        let start: Vec<Request> =
+            (0..20).map(|n| request(&format!("http://a.example/{n}")).unfiltered()).collect();
+        let pushed = frontier.push(start).await.expect("push");
+        assert_eq!((pushed.accepted, pushed.duplicates, frontier.len()), (20, 0, 20));
+        let mut settled = 0;
+        while frontier.len() > 0 {
+            let leased = frontier.lease(&host, 3, NOW).await.expect("lease");
+            assert!(!leased.leases.is_empty(), "all requests are due");
+            for lease in leased.leases {
+                let parent: u32 = lease.request.url.path()[1..].parse().expect("a number");
+                let child = request(&format!("http://a.example/{}", parent + 100)).unfiltered();
+                let children = if parent < 100 { vec![child] } else { Vec::new() };
+                let accepted = children.len() as u64;
+                let batch = vec![Settled { lease: lease.id, host: host.clone(), end: End::Done, children }];
+                assert_eq!(frontier.settle(batch).await.expect("settle").accepted, accepted);
+                settled += 1;
+            }
+        }
+        assert_eq!(settled, 40);
+        proxy.cut(None);
+    }
+    assert!(proxy.count() > 20, "{} cuts are too few to judge", proxy.count());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_lease_ended_is_fenced_off_and_its_work_is_done_by_another() {
+    let server = Server::start();
+    // The first node speaks through a proxy, so that it can be cut off.
+    let proxy = Proxy::start(server.port());
+    let short = Duration::from_millis(600);
+    let through = format!("redis://127.0.0.1:{}?patience=0.1&timeout=1", proxy.port());
+    let first = join(settings(&through).node("first").lease(short));
+    own(&first).await;
+    let host = HostKey::new("a.example");
+    first.push(vec![request("http://a.example/1"), request("http://a.example/2")]).await.expect("push");
+    let held = one(&first, &host).await;
+    assert!(first.claim(&host).await.expect("claim"));
+
+    // Both calls of the first node are ready, and its network is gone until the second node has taken over.
+    proxy.cut(Some(Cuts { seed: 1, max_bytes: 1, counted: Counted::All }));
+    proxy.cut_now();
+    let second = join(settings(&server.url()).node("second").lease(short));
+    assert_eq!(own(&second).await, [(host.clone(), 2)], "the leased request is work again, in its place");
+    assert!(!first.claim(&host).await.expect("claim"), "it starts nothing without a lease");
+    proxy.cut(None);
+
+    let pushed = first.settle(done(&held, &["http://a.example/3"])).await.expect("settle");
+    assert_eq!((pushed.accepted, pushed.duplicates), (0, 0), "a void lease settles nothing");
+    assert!(first.lease(&host, 1, NOW).await.expect("lease").leases.is_empty());
+    let again = one(&second, &host).await;
+    assert_eq!(again.request.url.path(), "/1");
+    let pushed = second.settle(done(&again, &["http://a.example/3"])).await.expect("settle");
+    assert_eq!(pushed.accepted, 1, "only the owner's children were stored");
+    assert_eq!(second.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_name_in_use_is_refused_with_the_time_until_it_is_free() {
+    let server = Server::start();
+    let first = join(settings(&server.url()).node("n1"));
+    let refused = SharedFrontier::join(settings(&server.url()).node("n1"), Order::Bfs);
+    let error = refused.expect_err("the name is in use");
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(error.to_string().contains("\"n1\" is in use"), "{error}");
+    drop(first);
+    join(settings(&server.url()).node("n1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_disagree_about_the_job_are_refused() {
+    let server = Server::start();
+    let _first = join(settings(&server.url()).node("n1"));
+    let refused = |settings: ClusterSettings, order| {
+        SharedFrontier::join(settings.node("n2"), order).expect_err("it disagrees").to_string()
+    };
+    let error = refused(settings(&server.url()), Order::Dfs);
+    assert!(error.contains("scheduler_order bfs, not dfs"), "{error}");
+    let error = refused(settings(&server.url()).durability(Durability::Replica), Order::Bfs);
+    assert!(error.contains("--durability ack, not replica"), "{error}");
+}
+
+#[test]
+fn a_server_that_evicts_keys_or_keeps_too_little_is_refused() {
+    let evicts = Server::builder().setting("maxmemory-policy", "allkeys-lru").start();
+    let refused = |server: &Server, durability| {
+        let settings = settings(&server.url()).durability(durability);
+        SharedFrontier::join(settings, Order::Bfs).expect_err("the server is refused").to_string()
+    };
+    let error = refused(&evicts, Durability::Ack);
+    assert!(error.contains("maxmemory-policy noeviction"), "{error}");
+    let forgets = Server::start();
+    let error = refused(&forgets, Durability::Fsync);
+    assert!(error.contains("appendonly yes"), "{error}");
+    let late = Server::builder().setting("appendonly", "yes").start();
+    let error = refused(&late, Durability::Fsync);
+    assert!(error.contains("appendfsync always"), "{error}");
+    let durable = Server::builder().durable().start();
+    SharedFrontier::join(settings(&durable.url()).durability(Durability::Fsync), Order::Bfs)
+        .expect("it joins");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_lost_its_scripts_gets_them_again() {
+    let server = Server::start();
+    let frontier = join(settings(&server.url()));
+    own(&frontier).await;
+    server.cli(&["SCRIPT", "FLUSH"]);
+    let pushed = frontier.push(vec![request("http://a.example/1")]).await.expect("push");
+    assert_eq!(pushed.accepted, 1);
+}

@@ -1,0 +1,50 @@
+//! A crawl whose queue other processes share: hosts come and go.
+
+use hashbrown::HashMap;
+
+use super::Run;
+use crate::error::Result;
+use crate::frontier::{FrontierLink, FrontierMessage};
+
+impl Run {
+    /// Connects the frontier with this crawl.
+    pub(super) fn attach(&mut self) -> Result<()> {
+        if let Some(since) = self.core.frontier.attach(FrontierLink::new(self.core.cx.clone()))? {
+            self.is_shared = true;
+            // Records what is learnt about hosts from here on.
+            self.scheduler.resume_with(HashMap::new());
+            self.scheduler.share_with(since);
+        }
+        Ok(())
+    }
+
+    /// Does what a shared frontier tells.
+    pub(super) fn shared(&mut self, message: FrontierMessage) {
+        let now = self.core.cx.now();
+        match message {
+            FrontierMessage::Adopted(hosts, is_adopted) => {
+                self.scheduler.adopt_known(is_adopted, now);
+                for (host, politeness) in hosts {
+                    self.scheduler.adopt(host, politeness, now);
+                }
+                self.useful = now;
+            }
+            FrontierMessage::Progressed => self.useful = now,
+            FrontierMessage::Lost(is_lost) => {
+                // Another process may ask these hosts: what is in flight ends without a page, and its lease is void already.
+                for visit in self.leased.values().filter(|visit| is_lost(&visit.host)) {
+                    visit.task.abort();
+                }
+                self.waiters.retain(|_, (host, _)| !is_lost(host));
+            }
+        }
+    }
+
+    /// Passes what the scheduler learnt about hosts to the frontier.
+    pub(super) fn tell_learnt(&mut self) {
+        let learnt: Vec<_> = self.scheduler.changes().collect();
+        if !learnt.is_empty() {
+            self.core.frontier.learnt(learnt);
+        }
+    }
+}
