@@ -7,15 +7,18 @@ use std::time::Duration;
 use http::{Method, StatusCode, header};
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
-    Component, Context, Error, FetchError, Hooks, OnFollow, Output, Page, PageNeeds, Request, Result,
-    Settings, Sitemap, SitemapLimits, Spider, SpiderMiddleware, Start, meta,
+    Component, Context, Error, FetchError, Hooks, OnFollow, Output, Page, PageKind, PageNeeds, Request,
+    Result, Settings, Sitemap, SitemapLimits, SitemapReport, Spider, SpiderMiddleware, Start, Timestamp,
+    meta,
 };
 use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
 
-use crate::finding::{Finding, Findings, Place};
+use crate::feed;
+use crate::finding::{Finding, Findings};
 use crate::page::{AuditedPage, without_fragment};
-use crate::record::{Answered, Edge, EdgeKind, Kind, Record};
+use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
+use crate::robots_files::{RobotsFile, SitemapFile};
 use crate::rule::RuleSet;
 use crate::site::authority;
 use crate::tls::TlsRecord;
@@ -101,7 +104,7 @@ impl SpiderMiddleware for Judge {
 }
 
 pub(crate) fn keep_redirects(request: &mut Request) {
-    if !request.is_sitemap() && !request.meta_flag(meta::SITEMAP_ROBOTS) {
+    if !matches!(kind_of(request), Kind::Sitemap | Kind::Robots | Kind::Icon) {
         request.set_meta(meta::DONT_REDIRECT, true);
         request.set_meta(meta::DONT_METAREFRESH, true);
     }
@@ -143,6 +146,10 @@ impl AuditSpider {
             return;
         }
         let Some(html) = &record.html else { return };
+        for file in &html.files {
+            let Ok(url) = Url::parse(&file.url) else { continue };
+            self.look_at_file(url, file.named_for, &cx, out);
+        }
         let named = html.canonical.iter().chain(html.next.iter()).chain(html.prev.iter());
         let named = named.chain(html.alternates.iter().map(|alternate| &alternate.url));
         for url in named.filter(|url| **url != record.url).filter_map(|url| Url::parse(url).ok()) {
@@ -151,6 +158,15 @@ impl AuditSpider {
             } else if self.reach.external && is_public(&url) {
                 out.request(external(url, 1));
             }
+        }
+    }
+
+    fn look_at_file(&self, url: Url, named_for: NamedFor, cx: &Context, out: &mut Output<Answered>) {
+        match named_for {
+            NamedFor::Preview if self.reach.resources => self.look_at(url, EdgeKind::Image, cx, out),
+            NamedFor::Feed if in_scope(&url, cx) => out.request(of_kind(Request::get(url), Kind::Feed)),
+            NamedFor::Feed => self.look_at(url, EdgeKind::Link, cx, out),
+            NamedFor::Preview => {}
         }
     }
 
@@ -216,11 +232,13 @@ impl AuditSpider {
                 out.request(request.with_meta(meta::ALLOW_OFFSITE, true));
             }
             Kind::Page | Kind::External if is_own => out.request(Request::get(target)),
-            Kind::Resource if is_own => {
+            Kind::Resource | Kind::Feed if is_own => {
                 let next = Request::get(target).method(request.method.clone());
-                out.request(next.with_meta(KIND, Kind::Resource.name().to_owned()));
+                out.request(of_kind(next, record.kind));
             }
-            Kind::Page | Kind::External | Kind::Resource if self.reach.external && is_public(&target) => {
+            Kind::Page | Kind::External | Kind::Resource | Kind::Feed
+                if self.reach.external && is_public(&target) =>
+            {
                 out.request(external(target, 0));
             }
             _ => {}
@@ -234,8 +252,8 @@ impl AuditSpider {
         let is_head = request.method == Method::HEAD;
         let mut next = match kind {
             Kind::External if is_broken && tried < 2 => external(request.url.clone(), tried + 1),
-            Kind::Resource if is_broken && is_head => {
-                Request::get(request.url.clone()).with_meta(KIND, Kind::Resource.name().to_owned())
+            Kind::Resource | Kind::Icon if is_broken && is_head => {
+                of_kind(Request::get(request.url.clone()), kind)
             }
             _ => return false,
         };
@@ -255,6 +273,26 @@ impl AuditSpider {
         if let (true, Ok(url)) = (self.is_first(origin), page.url().join(PROBE)) {
             out.request(Request::get(url).with_meta(KIND, Kind::Probe.name().to_owned()));
             self.ask_by_http(page.url(), out);
+        }
+    }
+
+    /// Asks for the robots.txt of a host as a file to judge, once. What the crawl obeys is fetched apart from it.
+    fn ask_for_robots(&self, url: &Url, out: &mut Output<Answered>) {
+        if let Ok(robots) = url.join("/robots.txt")
+            && self.is_first(robots.to_string())
+        {
+            let request = Request::get(robots).with_meta(meta::ALLOW_OFFSITE, true);
+            out.request(request.with_meta(KIND, Kind::Robots.name().to_owned()));
+        }
+    }
+
+    /// Asks for the icon of a host at its usual place, once, for a page that names none.
+    fn ask_for_icon(&self, url: &Url, record: &Record, out: &mut Output<Answered>) {
+        let has_icon = record.html.as_ref().is_none_or(|html| html.has_icon);
+        if let (false, Ok(icon)) = (has_icon, url.join("/favicon.ico"))
+            && self.is_first(icon.to_string())
+        {
+            out.request(of_kind(Request::get(icon).method(Method::HEAD), Kind::Icon));
         }
     }
 
@@ -311,6 +349,10 @@ impl Spider for AuditSpider {
         {
             self.follow(&answered, out);
             self.probe(page, out);
+            if self.reach.follow {
+                self.ask_for_robots(page.url(), out);
+                self.ask_for_icon(page.url(), &answered.record, out);
+            }
         }
         self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));
         out.item(answered);
@@ -331,19 +373,11 @@ impl Spider for AuditSpider {
         let url = without_fragment(&request.url);
         if name == "robots_unreachable" {
             // What is wrong with the host shows in its robots.txt.
-            if let Ok(robots) = request.url.join("/robots.txt")
-                && self.is_first(robots.to_string())
-            {
-                out.request(
-                    Request::get(robots)
-                        .with_meta(meta::ALLOW_OFFSITE, true)
-                        .with_meta(KIND, Kind::Robots.name().to_owned()),
-                );
-            }
+            self.ask_for_robots(&request.url, out);
         }
         let mut record = Record {
             url,
-            kind: if request.is_sitemap() { Kind::Sitemap } else { kind_of(request) },
+            kind: kind_of(request),
             is_start: request.meta_flag(meta::IS_START_REQUEST),
             is_head: request.method == Method::HEAD,
             status: fetch.and_then(FetchError::status).map(|status| status.as_u16()),
@@ -370,21 +404,30 @@ pub(crate) fn judged(page: &Page, answered: &mut Answered, limits: &AuditSetting
     true
 }
 
-/// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed.
-pub(crate) fn of_sitemap(page: &Page, out: &mut Output<Answered>) {
+/// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed. Of a
+/// robots.txt that names sitemaps it is the record of that file.
+pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, out: &mut Output<Answered>) {
+    let mut record = record_of(page);
+    if page.request().meta_flag(meta::SITEMAP_ROBOTS) {
+        return out.item(record.into());
+    }
     let limits = SitemapLimits::of(out.context().settings());
-    let sitemap = Sitemap::new(&page.response().body, page.url(), limits);
-    let edges = sitemap.map(|entry| Edge {
-        to: without_fragment(&entry.loc),
-        kind: EdgeKind::Sitemap,
-        fragment: None,
-        nofollow: false,
-        is_within: false,
-        place: Place::default(),
-    });
-    let edges = edges.collect();
-    let record = Record { kind: Kind::Sitemap, ..record_of(page) };
+    let now = Timestamp::wall();
+    let mut file = SitemapFile::default();
+    let mut edges = Vec::new();
+    for entry in Sitemap::new(&page.response().body, page.url(), limits) {
+        file.add_date(&entry, now);
+        edges.push(Edge::new(&without_fragment(&entry.loc), EdgeKind::Sitemap));
+    }
+    file.finish(page, report, limits);
+    (record.kind, record.sitemap) = (Kind::Sitemap, Some(file));
     out.item(Answered { edges, ..record.into() });
+}
+
+/// The URL that was asked for, before any redirect.
+pub(crate) fn asked_of(page: &Page) -> String {
+    let asked = page.request().requested_url();
+    asked.split('#').next().unwrap_or_default().to_owned()
 }
 
 /// The name of the reason why a request failed. If a middleware dropped it, its reason is not among the kinds of errors, and begins the message.
@@ -398,7 +441,18 @@ fn reason_of(error: &Error, fetch: Option<&FetchError>) -> String {
 }
 
 fn kind_of(request: &Request) -> Kind {
+    if request.meta_flag(meta::SITEMAP_ROBOTS) {
+        return Kind::Robots;
+    }
+    if request.is_sitemap() {
+        return Kind::Sitemap;
+    }
     request.meta_text(KIND).map_or(Kind::Page, Kind::of_name)
+}
+
+/// A request that says what it is for.
+fn of_kind(request: Request, kind: Kind) -> Request {
+    request.with_meta(KIND, kind.name().to_owned())
 }
 
 /// Whether a URL belongs to the site.
@@ -445,9 +499,19 @@ pub(crate) fn record_of(page: &Page) -> Record {
     let is_redirect = matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let redirect =
         text(header::LOCATION).filter(|_| is_redirect).and_then(|to| page.url().join(to.trim()).ok());
+    let kind = kind_of(request);
+    // A robots.txt that redirects is still that of its host, and so is its icon.
+    let url = match kind {
+        Kind::Robots | Kind::Icon => asked_of(page),
+        _ => without_fragment(page.url()),
+    };
+    let may_be_feed =
+        kind == Kind::Feed || (kind == Kind::Page && matches!(page.kind(), PageKind::Xml | PageKind::Json));
     Record {
-        url: without_fragment(page.url()),
-        kind: kind_of(request),
+        url,
+        kind,
+        robots: (kind == Kind::Robots && response.status.is_success()).then(|| RobotsFile::of(page)),
+        feed_fault: (may_be_feed && response.status == StatusCode::OK).then(|| feed::fault(page)).flatten(),
         is_start: request.meta_flag(meta::IS_START_REQUEST),
         is_head,
         status: Some(response.status.as_u16()),
@@ -464,7 +528,7 @@ pub(crate) fn record_of(page: &Page) -> Record {
         versions: versions(headers),
         leak: leak(page),
         last_modified: text(header::LAST_MODIFIED).map(str::to_owned),
-        headers: if kind_of(request) == Kind::Page { told_headers(headers) } else { Vec::new() },
+        headers: if kind == Kind::Page { told_headers(headers) } else { Vec::new() },
         ..Record::default()
     }
 }

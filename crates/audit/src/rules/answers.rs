@@ -103,7 +103,7 @@ fn of_answer(site: &Site, address: Address<'_>, findings: &mut Findings) {
         }
         Some(Kind::Robots)
             if is_own
-                && !matches!(address.fault(), None | Some(Fault::Dns | Fault::Client(_)))
+                && is_unreachable(address)
                 // A certificate that is refused is told as that.
                 && site.tls(authority(&address.url())).is_none_or(|tls| tls.fault.is_none()) =>
         {
@@ -114,6 +114,14 @@ fn of_answer(site: &Site, address: Address<'_>, findings: &mut Findings) {
             findings.add(Finding::of("robots-unreachable").url(&address.url()).value(said));
         }
         _ => {}
+    }
+}
+
+/// Whether the answer for a robots.txt means that robots must not visit the host (RFC 9309, section 2.3.1).
+fn is_unreachable(robots: Address<'_>) -> bool {
+    match robots.status() {
+        Some(status) => status == 429 || status >= 500,
+        None => !matches!(robots.fault(), None | Some(Fault::Dns)),
     }
 }
 

@@ -21,6 +21,7 @@ mod performance;
 mod robots;
 mod security;
 mod semantics;
+mod sitemaps;
 mod status;
 mod transport;
 mod url;
@@ -40,6 +41,7 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(index::Index),
         Box::new(canonical::CanonicalRules),
         Box::new(robots::RobotsRules),
+        Box::new(sitemaps::Sitemaps),
         Box::new(content::Content),
         Box::new(document::DocumentRules),
         Box::new(near_duplicates::NearDuplicates),

@@ -11,7 +11,7 @@ use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, resource_kind};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
-use crate::site::{Address, End, Resolution, Site};
+use crate::site::{Address, End, MAX_WEIGHT, Resolution, Site};
 
 /// Smaller files fit into one packet, where compression saves nothing.
 const MIN_COMPRESSED: u64 = 1_400;
@@ -59,6 +59,10 @@ const CODES: &[Code] = &[
         .headline("Large style sheets").severity(Notice).of_site().judges(Any)
         .text("A style sheet of the site has more than 500,000 bytes on the wire.", "Nothing is shown until it is there.", "Leave out what no page uses, or compress it.")
         .source("Lighthouse: network payloads").example("900 kB", "50 kB"),
+    code("page-weight")
+        .headline("Pages that load too many bytes").of_site()
+        .text("The HTML of a page and the scripts, style sheets and images that it loads from the site have more than 3,000,000 bytes on the wire. Of the candidates of an image none counts, and neither do audio and video.", "It is slow to load, and costs readers their data volume.", "Make the largest file smaller, which the issue names, or load it when it is needed.")
+        .source("Lighthouse: total byte weight").example("40 photos of 200 kB each", "40 photos of 30 kB each"),
     code("dom-deep")
         .headline("Pages whose elements are nested too deep").severity(Notice)
         .text("More than 32 elements are open at once, from the body on.", "It is slow to style and to lay out.", "Leave out elements that only wrap others.")
@@ -115,6 +119,13 @@ impl Rule for Performance {
         for target in site.targets(EdgeKind::is_resource) {
             redirect(site, target, findings);
             large(site, target, findings);
+        }
+        for (page, bytes, largest) in site.heavy_pages() {
+            let finding = Finding::of("page-weight").url(&page.url()).value(bytes).limit(MAX_WEIGHT);
+            findings.add(match largest {
+                Some(file) => finding.target(&file.url()),
+                None => finding,
+            });
         }
         let is_asset = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
         for target in site.targets(is_asset) {

@@ -15,6 +15,7 @@ use super::answers::Known;
 use super::columns::{Columns, Flag};
 use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
+use super::weights::Weights;
 use super::{Fault, Parts, Site, authority, fault, fold};
 use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
@@ -146,15 +147,26 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let (scratch, limit) = (found.scratch.clone(), limits.audit_sorted_bytes);
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
-    let Read { known, references, fragments, links, number_of_references } = build.read_answers()?;
+    let Read { known, references, fragments, links, weights, number_of_references } = build.read_answers()?;
     let Build { scratch, addresses, mut columns, own, tls, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
+    let heavy = weights.heavy(&columns)?;
     let (graph, references) = Graph::of(references.finish()?, &columns, &scratch)?;
     columns.ranks = graph.ranks()?;
     drop(graph);
-    let parts =
-        Parts { addresses, columns, known, references, fragments, own, tls, number_of_references, scratch };
+    let parts = Parts {
+        addresses,
+        columns,
+        known,
+        references,
+        fragments,
+        own,
+        tls,
+        heavy,
+        number_of_references,
+        scratch,
+    };
     let mut site = Site::new(parts, found.segment, limits, is_complete)?;
     site.find_unreachable_hosts()?;
     site.find_later_pages()?;
@@ -257,6 +269,7 @@ struct Read {
     references: Sorter<Pointer>,
     fragments: List<Fragment>,
     links: Links,
+    weights: Weights,
     number_of_references: u64,
 }
 
@@ -295,6 +308,7 @@ impl Build<'_> {
             fragments: Sorter::new(&self.scratch, self.limit),
             links: LinksWriter::new(&self.scratch, self.columns.len()),
             linked: Vec::new(),
+            weights: Weights::new(&self.scratch, self.columns.len()),
             number_of_references: 0,
         };
         let mut ordinal = 0_u32;
@@ -314,6 +328,7 @@ impl Build<'_> {
             fragments: List::of(reading.fragments.finish()?, &self.scratch)?,
             references: reading.references,
             links: reading.links.finish(),
+            weights: reading.weights,
             number_of_references: reading.number_of_references,
         })
     }
@@ -338,6 +353,7 @@ impl Build<'_> {
         let record = parts.record()?;
         let Some(number) = self.addresses.number(&record.url) else { return Ok(()) };
         self.note(number, &record);
+        reading.weights.note(number, &record);
         if let Some(to) = record.redirect.as_deref().and_then(|url| self.addresses.number(url)) {
             self.columns.leads_to[number as usize] = to;
             self.columns.set(to, Flag::REDIRECT_TARGET);
@@ -389,6 +405,7 @@ impl Build<'_> {
             columns.set(spelled, Flag::referred_by(edge.kind));
             columns.set_if(spelled, Flag::LISTED, edge.kind == EdgeKind::Sitemap);
             reading.references.push(Pointer::new([to, spelled], source, at, (edge.kind, edge.nofollow)))?;
+            reading.weights.refer(to, &edge);
             if edge.kind != EdgeKind::Link {
                 return Ok(());
             }
@@ -407,6 +424,7 @@ impl Build<'_> {
             Ok(())
         })?;
         reading.links.add(source, &mut reading.linked)?;
+        reading.weights.end(source)?;
         Ok(links)
     }
 }
@@ -418,6 +436,7 @@ struct Reading {
     links: LinksWriter,
     /// The targets of the links of one page.
     linked: Vec<u32>,
+    weights: Weights,
     number_of_references: u64,
 }
 
