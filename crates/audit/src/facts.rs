@@ -76,6 +76,8 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "temporary-redirect",
     "timeout",
     "too-deep",
+    "truncated-body",
+    "ttfb-slow",
 ];
 
 /// Need the headers of answers, and tell something wrong without them.

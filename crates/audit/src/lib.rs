@@ -20,6 +20,7 @@
 // Files are written by `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod answer_record;
 mod audit;
 mod budget;
 mod causes;
@@ -56,6 +57,7 @@ mod robots_files;
 mod rule;
 mod rules;
 mod score;
+mod second_look;
 mod segment;
 mod site;
 mod soft_404;

@@ -32,6 +32,8 @@ pub enum Kind {
     Feed,
     /// The icon of a host at its usual place, which is asked for if a page names none.
     Icon,
+    /// A page that was slow, for a second time.
+    Again,
 }
 
 impl Kind {
@@ -46,10 +48,11 @@ impl Kind {
             Self::Plain => "plain",
             Self::Feed => "feed",
             Self::Icon => "icon",
+            Self::Again => "again",
         }
     }
 
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Page,
         Self::Resource,
         Self::External,
@@ -59,6 +62,7 @@ impl Kind {
         Self::Plain,
         Self::Feed,
         Self::Icon,
+        Self::Again,
     ];
 
     pub(crate) fn of_name(name: &str) -> Self {
@@ -285,6 +289,9 @@ pub struct Record {
     pub redirect: Option<String>,
     /// Whether the server says that it answers by a challenge to browsers.
     pub is_challenge: bool,
+    /// Whether the body ended before its length or its compression did.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut_short: bool,
     /// Media type without parameters.
     pub content_type: Option<String>,
     /// Bytes of the decoded body.

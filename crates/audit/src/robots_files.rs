@@ -5,8 +5,8 @@ use huntsman_crawler::{Page, SitemapEntry, SitemapKind, SitemapLimits, SitemapRe
 use huntsman_text::time::parse_rfc3339;
 use serde::{Deserialize, Serialize};
 
+use crate::answer_record::asked_of;
 use crate::page::without_fragment;
-use crate::spider::asked_of;
 
 /// Faults and dates of one file that are kept as examples; all are counted.
 const MAX_EXAMPLES: usize = 20;

@@ -96,6 +96,8 @@ struct Parts {
     /// Hosts with their ports.
     own: HashSet<String>,
     tls: BTreeMap<String, TlsRecord>,
+    /// Milliseconds to the first byte of pages that were looked at twice, the second time.
+    again: BTreeMap<u32, f64>,
     heavy: Vec<Heavy>,
     number_of_references: u64,
     scratch: Scratch,

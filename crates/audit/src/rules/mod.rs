@@ -24,6 +24,7 @@ mod semantics;
 mod sitemaps;
 mod status;
 mod transport;
+mod traps;
 mod url;
 mod url_contents;
 mod weak_names;
@@ -47,6 +48,7 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(near_duplicates::NearDuplicates),
         Box::new(url::UrlRules),
         Box::new(url_contents::UrlContents),
+        Box::new(traps::Traps),
         Box::new(hreflang::Hreflang),
         Box::new(links::Links),
         Box::new(images::Images),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::security::by_host;
 use crate::code::Code;
-use crate::code::PageClass::Any;
+use crate::code::PageClass::{Any, Html};
 use crate::code::Severity::Notice;
 use crate::finding::{Finding, Findings};
 use crate::measure::{Measure, Measured};
@@ -27,6 +27,10 @@ const fn code(name: &'static str) -> Code {
 }
 
 const CODES: &[Code] = &[
+    code("ttfb-slow")
+        .headline("Pages whose first byte comes late").of_site()
+        .text("The first byte of a page comes more than [ttfb_max_ms] ms after the request, and does so again when it is asked for a second time, when its host has nothing else to do for the crawl. At most 1,000 pages are asked for twice.", "Nothing is shown until it comes.", "Look for what the server waits for; keep answers that are made slowly.")
+        .source("web.dev: time to first byte").example("2,300 ms, and 1,900 ms", "150 ms"),
     code("page-heavy")
         .headline("Heavy pages")
         .text("The HTML of a page has more bytes, decoded, than [page_bytes_max].", "It is slow, and search engines may read only its beginning.", "Split it, or move data out of it.")
@@ -120,6 +124,7 @@ impl Rule for Performance {
             redirect(site, target, findings);
             large(site, target, findings);
         }
+        slow(site, findings);
         for (page, bytes, largest) in site.heavy_pages() {
             let finding = Finding::of("page-weight").url(&page.url()).value(bytes).limit(MAX_WEIGHT);
             findings.add(match largest {
@@ -154,6 +159,15 @@ fn is_text(media_type: &str) -> bool {
             | "application/javascript"
             | "image/svg+xml"
     )
+}
+
+fn slow(site: &Site, findings: &mut Findings) {
+    let max = site.limits().audit_ttfb_max_ms;
+    let is_slow_again = |address: Address<'_>| address.second_ttfb_ms().is_some_and(|time| time > max);
+    for page in site.pages(Html).filter(|page| page.ttfb_ms > max && is_slow_again(page.address())) {
+        let again = page.address().second_ttfb_ms().unwrap_or(page.ttfb_ms);
+        findings.add(Finding::of("ttfb-slow").url(&page.url).value(page.ttfb_ms.min(again)).limit(max));
+    }
 }
 
 fn redirect(site: &Site, target: Address<'_>, findings: &mut Findings) {

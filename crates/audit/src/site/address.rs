@@ -161,6 +161,11 @@ impl<'a> Address<'a> {
         Some(self.site.parts.columns.ranks[self.number as usize]).filter(|rank| !rank.is_nan())
     }
 
+    /// Milliseconds to the first byte at a second look, if the page was slow at the first one.
+    pub fn second_ttfb_ms(self) -> Option<f64> {
+        self.site.parts.again.get(&self.number).copied()
+    }
+
     /// Where the redirect of the answer leads.
     pub fn redirect(self) -> Option<Self> {
         self.site.parts.columns.redirect(self.number).map(|number| self.at(number))

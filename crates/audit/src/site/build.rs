@@ -140,6 +140,8 @@ struct Build<'a> {
     own: HashSet<String>,
     /// The certificates of hosts of the site.
     tls: BTreeMap<String, TlsRecord>,
+    /// The shortest times of pages that were looked at twice.
+    again: BTreeMap<u32, f64>,
 }
 
 /// The site of what was found. `is_complete` says whether the crawl ended by itself.
@@ -148,7 +150,7 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
     let Read { known, references, fragments, links, weights, number_of_references } = build.read_answers()?;
-    let Build { scratch, addresses, mut columns, own, tls, .. } = build;
+    let Build { scratch, addresses, mut columns, own, tls, again, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
     let heavy = weights.heavy(&columns)?;
@@ -163,6 +165,7 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
         fragments,
         own,
         tls,
+        again,
         heavy,
         number_of_references,
         scratch,
@@ -180,6 +183,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     let mut own = HashSet::new();
     let mut missing = HashSet::new();
     let mut tls = BTreeMap::new();
+    let mut again: BTreeMap<u64, f64> = BTreeMap::new();
     let mut ordinal = 0_u32;
     each_entry(&found.segment, &mut |_, entry| {
         let parts = match entry {
@@ -198,6 +202,10 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
             missing.extend(record.html.as_ref().map(|html| html.text_key.clone()));
         }
         add_tls(&record, &mut tls);
+        if record.kind == Kind::Again {
+            let shortest = again.entry(print).or_insert(f64::INFINITY);
+            *shortest = shortest.min(record.ttfb_ms);
+        }
         named(&record).try_for_each(|url| urls.add(url).map(drop))?;
         each_target(&found.segment, parts, &mut |url, _| urls.add(url).map(drop))
     })?;
@@ -226,7 +234,9 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
         }
         columns.set_if(number, Flag::START, candidate.is_start);
     }
-    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls })
+    let again = again.into_iter().filter_map(|(print, ttfb)| Some((addresses.number_of(print)?, ttfb)));
+    let again = again.collect();
+    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls, again })
 }
 
 /// Adds the certificate of the host of an answer. Of several the same one is kept in any order of arrival: one that was refused, or else the one

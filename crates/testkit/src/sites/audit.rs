@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -25,6 +26,7 @@ mod named;
 mod pages;
 mod robots_files;
 mod transport;
+mod traps;
 
 /// Where the site is.
 pub const AUDITED: &str = "https://audit.example";
@@ -74,6 +76,7 @@ pub fn audited() -> Audited {
     transport::add(&mut site);
     robots_files::add(&mut site);
     named::add(&mut site);
+    traps::add(&mut site);
     site.finish()
 }
 
@@ -366,6 +369,13 @@ impl Builder {
     /// Adds an answer that no list links to.
     pub(super) fn answer(&mut self, path: &str, reply: Reply) {
         self.answers.insert(url_of(path), reply);
+    }
+
+    /// Lets an answer that was added come after this many milliseconds.
+    pub(super) fn delay(&mut self, path: &str, milliseconds: u64) {
+        let url = url_of(path);
+        let reply = self.answers.remove(&url).expect("the answer was added before");
+        self.answers.insert(url, reply.after(Duration::from_millis(milliseconds)));
     }
 
     /// Sets the answer from the second request on.
