@@ -67,15 +67,8 @@ impl Rule for Answers {
         for target in site.targets(is_loaded) {
             loaded(site, target, findings);
         }
-        let is_loaded_here = |address: Address<'_>| {
-            address.is_own() && !matches!(address.kind(), Some(Kind::External | Kind::Plain))
-        };
-        for answer in site.records_of(is_loaded_here) {
-            let said = match answer.error.as_deref() {
-                Some("incomplete_body") => answer.detail.clone(),
-                _ if answer.is_cut_short => Some(format!("{} bytes came", answer.wire_bytes)),
-                _ => continue,
-            };
+        for answer in site.records_of(|address| address.is_own() && address.is_cut_short()) {
+            let said = answer.detail.clone().unwrap_or_else(|| format!("{} bytes came", answer.wire_bytes));
             let finding = Finding::of("truncated-body").url(&answer.url).value(said);
             findings.add(site.told(finding, answer.address().references()));
         }

@@ -183,6 +183,9 @@ fn icons(site: &Site, findings: &mut Findings) {
     };
     let lacking: HashSet<String> =
         site.records_of(is_missing).map(|icon| authority(&icon.url).to_owned()).collect();
+    if lacking.is_empty() {
+        return;
+    }
     let pages = || site.pages(Html).filter(|page| lacking.contains(authority(&page.url)));
     by_host("icon-missing", pages, |page| page.html.as_ref().is_some_and(|html| !html.has_icon), findings);
 }

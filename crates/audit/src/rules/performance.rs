@@ -164,7 +164,8 @@ fn is_text(media_type: &str) -> bool {
 fn slow(site: &Site, findings: &mut Findings) {
     let max = site.limits().audit_ttfb_max_ms;
     let is_slow_again = |address: Address<'_>| address.second_ttfb_ms().is_some_and(|time| time > max);
-    for page in site.pages(Html).filter(|page| page.ttfb_ms > max && is_slow_again(page.address())) {
+    let pages = site.records_of(|address| address.is(Html) && is_slow_again(address));
+    for page in pages.filter(|page| page.ttfb_ms > max) {
         let again = page.address().second_ttfb_ms().unwrap_or(page.ttfb_ms);
         findings.add(Finding::of("ttfb-slow").url(&page.url).value(page.ttfb_ms.min(again)).limit(max));
     }

@@ -111,6 +111,11 @@ impl<'a> Address<'a> {
         self.has(Flag::NOINDEX)
     }
 
+    /// Whether the body of the answer ended before its length or its compression did.
+    pub fn is_cut_short(self) -> bool {
+        self.has(Flag::CUT_SHORT)
+    }
+
     /// Whether it is HTML that could be judged.
     pub fn is_html(self) -> bool {
         self.has(Flag::HTML)

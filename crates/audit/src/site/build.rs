@@ -381,6 +381,8 @@ impl Build<'_> {
         columns.set_kind(number, record.kind);
         columns.statuses[number as usize] = record.status.unwrap_or(0);
         columns.set_fault(number, fault(record));
+        let is_incomplete = record.error.as_deref() == Some("incomplete_body");
+        columns.set_if(number, Flag::CUT_SHORT, record.is_cut_short || is_incomplete);
         let Some(html) = &record.html else { return };
         columns.set(number, Flag::HTML);
         columns.set_if(number, Flag::NOINDEX, html.noindex);
