@@ -190,8 +190,7 @@ impl AuditOptions {
     /// The crawl of an audit. Its items are the records that [`judge`](Self::judge) needs; pipelines keep them. It still lacks a downloader, and
     /// the settings of [`settings`].
     pub fn crawl(&self, start: Start) -> CrawlerBuilder<Sitemaps<AuditSpider>> {
-        let spider = Sitemaps::new(AuditSpider::new(start, self.reach))
-            .on_sitemap(|page, _, out| of_sitemap(page, out));
+        let spider = Sitemaps::new(AuditSpider::new(start, self.reach)).on_sitemap(of_sitemap);
         let discovery = self.sitemaps.then(|| RobotsSitemaps::of(&spider));
         let rules = self.rules.clone();
         let builder = CrawlerBuilder::new(spider)
@@ -214,6 +213,9 @@ impl AuditOptions {
         let site = crate::site::build(found, limits, is_complete)?;
         if site.tls_hosts().next().is_none() {
             not_judged.extend(facts::OF_TLS.iter().map(|code| (*code).to_owned()));
+        }
+        if !settings.http2 {
+            not_judged.insert("http1-only".to_owned());
         }
         let is_judged = |code: &&Code| {
             wanted.has(code) && choices.severity(code).is_some() && !not_judged.contains(code.name)

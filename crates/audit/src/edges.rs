@@ -16,6 +16,7 @@ const NOFOLLOW: u8 = 1 << 3;
 const HAS_FRAGMENT: u8 = 1 << 4;
 const HAS_TEXT: u8 = 1 << 5;
 const IS_WITHIN: u8 = 1 << 6;
+const IS_CANDIDATE: u8 = 1 << 7;
 
 /// Appends references.
 pub(crate) fn put_edges(edges: &[Edge], out: &mut Vec<u8>) {
@@ -28,7 +29,8 @@ pub(crate) fn put_edges(edges: &[Edge], out: &mut Vec<u8>) {
                 | has(NOFOLLOW, edge.nofollow)
                 | has(HAS_FRAGMENT, edge.fragment.is_some())
                 | has(HAS_TEXT, edge.place.link.is_some())
-                | has(IS_WITHIN, edge.is_within),
+                | has(IS_WITHIN, edge.is_within)
+                | has(IS_CANDIDATE, edge.is_candidate),
         );
         let region = edge.place.region.as_deref();
         let region = region.and_then(|region| REGIONS.iter().position(|known| *known == region));
@@ -74,6 +76,7 @@ pub(crate) struct EdgeParts<'a> {
     pub(crate) kind: EdgeKind,
     pub(crate) nofollow: bool,
     pub(crate) is_within: bool,
+    pub(crate) is_candidate: bool,
     pub(crate) fragment: Option<&'a str>,
     region: u8,
     pub(crate) line: u32,
@@ -131,6 +134,7 @@ impl<'a> EdgeReader<'a> {
             kind: EdgeKind::of_number(flags & KIND)?,
             nofollow: flags & NOFOLLOW != 0,
             is_within: flags & IS_WITHIN != 0,
+            is_candidate: flags & IS_CANDIDATE != 0,
             fragment,
             region,
             line: self.line,
@@ -156,6 +160,7 @@ impl<'a> EdgeReader<'a> {
             fragment: parts.fragment.map(str::to_owned),
             nofollow: parts.nofollow,
             is_within: parts.is_within,
+            is_candidate: parts.is_candidate,
             place: Place {
                 line: parts.line,
                 column: parts.column,
@@ -193,6 +198,7 @@ mod tests {
             fragment: None,
             nofollow: false,
             is_within: false,
+            is_candidate: false,
             place: Place {
                 line,
                 column: line * 1_000,
@@ -206,7 +212,12 @@ mod tests {
             edge("https://a.example/moths/é", 12, Some(""), None),
             edge("https://a.example/moths/è", 70_000, None, Some("main")),
             Edge { fragment: Some("top".to_owned()), nofollow: true, ..edge("", 3, None, Some("aside")) },
-            Edge { kind: EdgeKind::Sitemap, is_within: true, ..edge("https://b.example/", 0, None, None) },
+            Edge {
+                kind: EdgeKind::Image,
+                is_within: true,
+                is_candidate: true,
+                ..edge("https://b.example/", 0, None, None)
+            },
         ];
         let mut out = Vec::new();
         put_edges(&edges, &mut out);

@@ -12,22 +12,36 @@ pub(crate) const OF_RESOURCES: &[&str] = &[
     "img-heavy",
     "js-large",
     "no-cache",
+    "og-image-broken",
+    "page-weight",
     "resource-broken",
     "resource-redirect",
 ];
 
 /// Need sitemaps.
-pub(crate) const OF_SITEMAPS: &[&str] =
-    &["blocked-in-sitemap", "noindex-in-sitemap", "non200-in-sitemap", "noncanonical-in-sitemap", "orphan"];
+pub(crate) const OF_SITEMAPS: &[&str] = &[
+    "blocked-in-sitemap",
+    "noindex-in-sitemap",
+    "non200-in-sitemap",
+    "noncanonical-in-sitemap",
+    "not-in-sitemap",
+    "orphan",
+    "sitemap-invalid",
+    "sitemap-lastmod-invalid",
+    "sitemap-missing",
+    "sitemap-too-large",
+];
 
 /// Need a crawl that ended by itself: they are about what is nowhere.
-pub(crate) const OF_ABSENCE: &[&str] = &["only-nofollow-inlinks", "orphan"];
+pub(crate) const OF_ABSENCE: &[&str] = &["not-in-sitemap", "only-nofollow-inlinks", "orphan"];
 
 /// Need certificates, which a proxy hides.
-pub(crate) const OF_TLS: &[&str] = &["certificate-expiring", "certificate-invalid", "certificate-weak"];
+pub(crate) const OF_TLS: &[&str] =
+    &["certificate-expiring", "certificate-invalid", "certificate-weak", "http1-only"];
 
 /// Need that links are followed.
-pub(crate) const OF_FOLLOWING: &[&str] = &["https-not-forced"];
+pub(crate) const OF_FOLLOWING: &[&str] =
+    &["feed-invalid", "https-not-forced", "icon-missing", "og-image-broken", "robots-invalid"];
 
 /// Need requests, which pages that are given as a file did not come with. What such a file shows of them is told.
 pub(crate) const OF_REQUESTS: &[&str] = &[
@@ -38,13 +52,16 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "canonical-to-error",
     "canonical-to-noindex",
     "canonical-to-redirect",
+    "feed-invalid",
     "fragment-broken",
     "hreflang-blocked",
     "hreflang-no-return",
     "hreflang-non200",
     "hreflang-noindex",
     "hreflang-noncanonical",
+    "http1-only",
     "https-not-forced",
+    "icon-missing",
     "link-forbidden",
     "link-to-redirect",
     "not-found-200",
@@ -53,11 +70,14 @@ pub(crate) const OF_REQUESTS: &[&str] = &[
     "redirect-chain",
     "redirect-loop",
     "redirect-to-error",
+    "robots-invalid",
     "robots-unreachable",
     "server-error",
     "temporary-redirect",
     "timeout",
     "too-deep",
+    "truncated-body",
+    "ttfb-slow",
 ];
 
 /// Need the headers of answers, and tell something wrong without them.

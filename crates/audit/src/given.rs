@@ -10,12 +10,13 @@ use huntsman_middleware::AuditSettings;
 use serde::Deserialize;
 use url::Url;
 
+use crate::answer_record::record_of;
 use crate::facts;
 use crate::found::Found;
 use crate::record::Answered;
 use crate::rule::RuleSet;
 use crate::segment::Kept;
-use crate::spider::{judged, record_of};
+use crate::spider::judged;
 use huntsman_disk::{Scratch, Spool};
 
 /// A line of the file.

@@ -20,6 +20,7 @@
 // Files are written by `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod answer_record;
 mod audit;
 mod budget;
 mod causes;
@@ -30,6 +31,7 @@ mod earlier;
 mod edges;
 mod exports;
 mod facts;
+mod feed;
 mod finding;
 mod found;
 mod gate;
@@ -51,9 +53,11 @@ mod place;
 mod reading;
 mod record;
 mod report;
+mod robots_files;
 mod rule;
 mod rules;
 mod score;
+mod second_look;
 mod segment;
 mod site;
 mod soft_404;
@@ -83,7 +87,8 @@ pub use links::{
 };
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
-pub use record::{Alternate, Answered, Edge, EdgeKind, HtmlRecord, Kind, Record};
+pub use record::{Alternate, Answered, Edge, EdgeKind, HtmlRecord, Kind, NamedFile, NamedFor, Record};
+pub use robots_files::{RobotsFile, RobotsLine, SitemapFile};
 pub use rule::{Rule, codes};
 pub use score::{Deduction, FamilyScore, Score};
 pub use segment::Segment;

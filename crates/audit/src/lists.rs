@@ -7,10 +7,10 @@ use huntsman_crawler::Result;
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::answer_record::TOLD_HEADERS;
 use crate::audit::Audit;
 use crate::reading::Landing;
 use crate::record::{EdgeKind, Kind, Record};
-use crate::spider::TOLD_HEADERS;
 use crate::tables::Table;
 
 /// The columns of a table of redirects.

@@ -13,14 +13,17 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::code::PageClass;
+use crate::feed;
 use crate::finding::Place;
 use crate::likeness::Likeness;
 use crate::place::Lines;
-use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord};
+use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord, NamedFile, NamedFor};
 use crate::soft_404;
 
 /// Text of links and other values that is kept.
 const MAX_TEXT: usize = 200;
+/// Files of one page that are kept which it names for programs.
+const MAX_FILES: usize = 20;
 
 /// A canonical URL as a page states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -330,6 +333,8 @@ impl<'a> AuditedPage<'a> {
                 .into_iter()
                 .filter_map(|(lang, _, url, _)| Some(Alternate { lang, url: url? }))
                 .collect(),
+            files: self.named_files(),
+            has_icon: self.link_elements().any(|link| link.has_rel("icon") && link.href.is_some()),
             next: rel("next"),
             prev: rel("prev"),
             anchors: anchors.collect(),
@@ -337,6 +342,39 @@ impl<'a> AuditedPage<'a> {
             has_scripts: self.facts.scripts > 0,
             is_soft_404: self.is_soft_404(),
         }
+    }
+
+    /// The images for previews and the feeds that the page names.
+    fn named_files(&self) -> Vec<NamedFile> {
+        let previews = self.properties("og:image").map(|(href, offset)| (NamedFor::Preview, href, offset));
+        let is_feed = |link: &LinkElement<'_>| {
+            let kind = link.media_type.unwrap_or_default().split(';').next().unwrap_or_default();
+            link.has_rel("alternate") && feed::TYPES.contains(&&*kind.trim().to_ascii_lowercase())
+        };
+        let feeds = self.link_elements().filter(is_feed);
+        let feeds = feeds.filter_map(|link| Some((NamedFor::Feed, link.href?, link.offset)));
+        let mut files: Vec<NamedFile> = Vec::new();
+        for (named_for, href, offset) in previews.chain(feeds) {
+            let Some(url) = self.resolved(href.trim()).filter(|_| !href.trim().is_empty()) else { continue };
+            if files.len() < MAX_FILES && !files.iter().any(|file| file.url == url) {
+                let Place { line, column, .. } = self.lines.place(offset);
+                files.push(NamedFile { named_for, url, line, column });
+            }
+        }
+        files
+    }
+
+    /// The contents of the `meta` elements with a property of Open Graph, with their offsets. Many pages write `name` for `property`, which
+    /// programs accept. `og:image` and `og:image:url` are the same.
+    pub(crate) fn properties<'b>(&'b self, property: &'b str) -> impl Iterator<Item = (&'a str, u32)> + 'b {
+        let is_same = move |name: &str| {
+            let name = name.trim().to_ascii_lowercase();
+            name == property
+                || (property == "og:image" && matches!(&*name, "og:image:url" | "og:image:secure_url"))
+        };
+        let metas =
+            self.metas().filter(move |meta| [meta.property, meta.name].into_iter().flatten().any(is_same));
+        metas.filter_map(|meta| Some((meta.content?, meta.offset)))
     }
 
     /// What the page refers to, with places.
@@ -355,6 +393,7 @@ impl<'a> AuditedPage<'a> {
                 fragment,
                 nofollow: false,
                 is_within: false,
+                is_candidate: false,
                 place,
             })
         };
@@ -374,7 +413,11 @@ impl<'a> AuditedPage<'a> {
             })
             .collect();
         let resources = self.page.resources().filter(|resource| !resource.in_noscript);
-        edges.extend(resources.filter_map(|found| edge(found.url, resource_kind(found.kind)?, found.offset)));
+        edges.extend(resources.filter_map(|found| {
+            let is_candidate = found.kind == huntsman_html::ResourceKind::ImageCandidate;
+            let edge = edge(found.url, resource_kind(found.kind)?, found.offset)?;
+            Some(Edge { is_candidate, ..edge })
+        }));
         let styles =
             self.link_elements().filter(|link| link.has_rel("stylesheet") && !link.has_rel("alternate"));
         edges.extend(styles.filter_map(|link| edge(link.href?, EdgeKind::Style, link.offset)));

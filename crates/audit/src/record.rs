@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::finding::{Finding, Place};
 use crate::likeness::Likeness;
 use crate::measure::Measure;
+use crate::robots_files::{RobotsFile, SitemapFile};
 use crate::tls::TlsRecord;
 
 /// Why a URL was requested.
@@ -21,12 +22,18 @@ pub enum Kind {
     External,
     /// A sitemap.
     Sitemap,
-    /// The robots.txt of a host, which is asked for only if it could not be had.
+    /// The robots.txt of a host of the site, as a file to judge, or to tell why it could not be had.
     Robots,
     /// A path that no site has: its answer shows what pages that are missing look like.
     Probe,
     /// The front page of a host with https by http, which should lead to https.
     Plain,
+    /// A feed that pages of the site name.
+    Feed,
+    /// The icon of a host at its usual place, which is asked for if a page names none.
+    Icon,
+    /// A page that was slow, for a second time.
+    Again,
 }
 
 impl Kind {
@@ -39,11 +46,24 @@ impl Kind {
             Self::Robots => "robots",
             Self::Probe => "probe",
             Self::Plain => "plain",
+            Self::Feed => "feed",
+            Self::Icon => "icon",
+            Self::Again => "again",
         }
     }
 
-    const ALL: [Self; 7] =
-        [Self::Page, Self::Resource, Self::External, Self::Sitemap, Self::Robots, Self::Probe, Self::Plain];
+    const ALL: [Self; 10] = [
+        Self::Page,
+        Self::Resource,
+        Self::External,
+        Self::Sitemap,
+        Self::Robots,
+        Self::Probe,
+        Self::Plain,
+        Self::Feed,
+        Self::Icon,
+        Self::Again,
+    ];
 
     pub(crate) fn of_name(name: &str) -> Self {
         Self::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or_default()
@@ -132,6 +152,9 @@ pub struct Edge {
     /// Whether the fragment is a place of the page that has the reference, which is also its target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_within: bool,
+    /// Whether it is one of several files of which browsers load one, such as those of a `srcset`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_candidate: bool,
     /// Where it stands.
     #[serde(default)]
     pub place: Place,
@@ -141,8 +164,41 @@ impl Edge {
     /// A reference to a URL, without a place.
     pub fn new(to: &str, kind: EdgeKind) -> Self {
         let place = Place::default();
-        Self { to: to.to_owned(), kind, fragment: None, nofollow: false, is_within: false, place }
+        Self {
+            to: to.to_owned(),
+            kind,
+            fragment: None,
+            nofollow: false,
+            is_within: false,
+            is_candidate: false,
+            place,
+        }
     }
+}
+
+/// What a file is for that a page names, and that is not shown in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NamedFor {
+    /// An image for previews of the page (`og:image`).
+    Preview,
+    /// A feed (`link rel=alternate` with the type of one).
+    Feed,
+}
+
+/// A file that a page names for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NamedFile {
+    /// What it is for.
+    pub named_for: NamedFor,
+    /// The URL, resolved, without its fragment.
+    pub url: String,
+    /// Line of the element in the source, from 1.
+    pub line: u32,
+    /// Column of the element in characters, from 1.
+    pub column: u32,
 }
 
 /// A page in another language, as a page names it.
@@ -183,6 +239,11 @@ pub struct HtmlRecord {
     pub nofollow: bool,
     /// The pages in other languages.
     pub alternates: Vec<Alternate>,
+    /// The files that it names for programs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<NamedFile>,
+    /// Whether it names an icon.
+    pub has_icon: bool,
     /// Targets of `rel=next`.
     pub next: Vec<String>,
     /// Targets of `rel=prev`.
@@ -200,7 +261,8 @@ impl HtmlRecord {
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         let alternates = self.alternates.iter().map(|alternate| &alternate.url);
         let others = self.canonical.iter().chain(&self.next).chain(&self.prev);
-        others.chain(alternates).map(String::as_str)
+        let files = self.files.iter().map(|file| &file.url);
+        others.chain(alternates).chain(files).map(String::as_str)
     }
 }
 
@@ -227,6 +289,9 @@ pub struct Record {
     pub redirect: Option<String>,
     /// Whether the server says that it answers by a challenge to browsers.
     pub is_challenge: bool,
+    /// Whether the body ended before its length or its compression did.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut_short: bool,
     /// Media type without parameters.
     pub content_type: Option<String>,
     /// Bytes of the decoded body.
@@ -248,6 +313,15 @@ pub struct Record {
     pub last_modified: Option<String>,
     /// Headers that say how a page is kept, protected and found, as sent: name and value. Only pages have them.
     pub headers: Vec<(String, String)>,
+    /// What its lines say, if it is a robots.txt that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robots: Option<RobotsFile>,
+    /// Why programs cannot read it as a feed, if it is XML or JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feed_fault: Option<String>,
+    /// What reading it told, if it is a sitemap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sitemap: Option<SitemapFile>,
     /// The certificate of the host, at the first answer that shows it.
     pub tls: Option<TlsRecord>,
     /// What the page says, if it is HTML that was received whole with a status of 2xx.

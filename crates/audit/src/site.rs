@@ -10,6 +10,7 @@ mod build;
 mod columns;
 mod references;
 mod walk;
+mod weights;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -24,6 +25,7 @@ use self::addresses::Addresses;
 use self::answers::Known;
 use self::columns::{Columns, Flag};
 use self::references::{Fragment, Pointer};
+use self::weights::Heavy;
 use crate::code::PageClass;
 use crate::edges::EdgeReader;
 use crate::finding::Finding;
@@ -34,6 +36,7 @@ use huntsman_disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter,
 
 pub use self::address::{Address, Answer, End, Mention, Resolution};
 pub(crate) use self::build::build;
+pub(crate) use self::weights::MAX_WEIGHT;
 
 /// Redirects that are followed from one URL.
 const MAX_HOPS: usize = 10;
@@ -93,6 +96,9 @@ struct Parts {
     /// Hosts with their ports.
     own: HashSet<String>,
     tls: BTreeMap<String, TlsRecord>,
+    /// Milliseconds to the first byte of pages that were looked at twice, the second time.
+    again: BTreeMap<u32, f64>,
+    heavy: Vec<Heavy>,
     number_of_references: u64,
     scratch: Scratch,
 }
@@ -210,6 +216,12 @@ impl Site {
     /// The certificate of a host of the site; `None` if none was seen.
     pub fn tls(&self, host: &str) -> Option<&TlsRecord> {
         self.parts.tls.get(host)
+    }
+
+    /// The pages that weigh more than [`MAX_WEIGHT`]: the page, its bytes with those of its files, and the largest of these.
+    pub(crate) fn heavy_pages(&self) -> impl Iterator<Item = (Address<'_>, u64, Option<Address<'_>>)> {
+        let at = |number: u32| Address { site: self, number };
+        self.parts.heavy.iter().map(move |heavy| (at(heavy.page), heavy.bytes, heavy.largest.map(at)))
     }
 
     /// The fewest links from a start URL to an answer; redirects do not count. `None` if no links lead there.

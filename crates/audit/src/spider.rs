@@ -4,19 +4,23 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Method, StatusCode, header};
+use http::{Method, header};
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
-    Component, Context, Error, FetchError, Hooks, OnFollow, Output, Page, PageNeeds, Request, Result,
-    Settings, Sitemap, SitemapLimits, Spider, SpiderMiddleware, Start, meta,
+    Component, Context, DownloaderMiddleware, Error, Event, FetchError, Hooks, Observer, OnFollow, OnRequest,
+    Output, Page, PageNeeds, Request, Result, Settings, Sitemap, SitemapLimits, SitemapReport, Spider,
+    SpiderMiddleware, Start, Timestamp, meta,
 };
 use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
 
-use crate::finding::{Finding, Findings, Place};
+use crate::answer_record::record_of;
+use crate::finding::{Finding, Findings};
 use crate::page::{AuditedPage, without_fragment};
-use crate::record::{Answered, Edge, EdgeKind, Kind, Record};
+use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
+use crate::robots_files::SitemapFile;
 use crate::rule::RuleSet;
+use crate::second_look::SecondLooks;
 use crate::site::authority;
 use crate::tls::TlsRecord;
 
@@ -30,26 +34,8 @@ const AGAIN: MetaKey<bool> = MetaKey::new("audit_again");
 const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
 /// How long a broken external URL waits for its last try.
 pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
-/// The headers of pages that reports show.
-pub(crate) const TOLD_HEADERS: [&str; 15] = [
-    "cache-control",
-    "content-encoding",
-    "content-language",
-    "content-security-policy",
-    "content-type",
-    "expires",
-    "last-modified",
-    "link",
-    "referrer-policy",
-    "server",
-    "strict-transport-security",
-    "vary",
-    "x-content-type-options",
-    "x-frame-options",
-    "x-robots-tag",
-];
 /// Maximum number of characters of an excerpt of an error, and of a header.
-const MAX_DETAIL: usize = 300;
+pub(crate) const MAX_DETAIL: usize = 300;
 
 /// What an audit looks at besides the pages of the site.
 #[derive(Clone, Copy, Debug)]
@@ -67,11 +53,12 @@ pub(crate) struct Reach {
 pub(crate) struct Judge {
     limits: AuditSettings,
     rules: RuleSet,
+    second_looks: SecondLooks,
 }
 
 impl Judge {
     pub(crate) fn from_settings(settings: &Settings, rules: RuleSet) -> Result<Self> {
-        Ok(Self { limits: settings.of()?, rules })
+        Ok(Self { limits: settings.of()?, rules, second_looks: SecondLooks::default() })
     }
 }
 
@@ -80,11 +67,35 @@ impl Component for Judge {
     type Settings = AuditSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        hooks.spider(940)
+        hooks.spider(940).downloader(150).observer()
     }
 
     fn page_needs(&self) -> PageNeeds {
         PageNeeds { text: true, audit: true, ..PageNeeds::default() }
+    }
+}
+
+impl DownloaderMiddleware for Judge {
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        match kind_of(request) {
+            Kind::Again => Ok(self.second_looks.admit(request, cx)),
+            _ => Ok(OnRequest::Continue),
+        }
+    }
+}
+
+impl Observer for Judge {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::RequestReachedDownloader { request } => self.second_looks.sent(request),
+            Event::RequestLeftDownloader { request, .. } => {
+                self.second_looks.ended(request);
+                if kind_of(request) == Kind::Again {
+                    self.second_looks.looked();
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -101,7 +112,7 @@ impl SpiderMiddleware for Judge {
 }
 
 pub(crate) fn keep_redirects(request: &mut Request) {
-    if !request.is_sitemap() && !request.meta_flag(meta::SITEMAP_ROBOTS) {
+    if !matches!(kind_of(request), Kind::Sitemap | Kind::Robots | Kind::Icon) {
         request.set_meta(meta::DONT_REDIRECT, true);
         request.set_meta(meta::DONT_METAREFRESH, true);
     }
@@ -143,6 +154,10 @@ impl AuditSpider {
             return;
         }
         let Some(html) = &record.html else { return };
+        for file in &html.files {
+            let Ok(url) = Url::parse(&file.url) else { continue };
+            self.look_at_file(url, file.named_for, &cx, out);
+        }
         let named = html.canonical.iter().chain(html.next.iter()).chain(html.prev.iter());
         let named = named.chain(html.alternates.iter().map(|alternate| &alternate.url));
         for url in named.filter(|url| **url != record.url).filter_map(|url| Url::parse(url).ok()) {
@@ -151,6 +166,15 @@ impl AuditSpider {
             } else if self.reach.external && is_public(&url) {
                 out.request(external(url, 1));
             }
+        }
+    }
+
+    fn look_at_file(&self, url: Url, named_for: NamedFor, cx: &Context, out: &mut Output<Answered>) {
+        match named_for {
+            NamedFor::Preview if self.reach.resources => self.look_at(url, EdgeKind::Image, cx, out),
+            NamedFor::Feed if in_scope(&url, cx) => out.request(of_kind(Request::get(url), Kind::Feed)),
+            NamedFor::Feed => self.look_at(url, EdgeKind::Link, cx, out),
+            NamedFor::Preview => {}
         }
     }
 
@@ -216,11 +240,13 @@ impl AuditSpider {
                 out.request(request.with_meta(meta::ALLOW_OFFSITE, true));
             }
             Kind::Page | Kind::External if is_own => out.request(Request::get(target)),
-            Kind::Resource if is_own => {
+            Kind::Resource | Kind::Feed if is_own => {
                 let next = Request::get(target).method(request.method.clone());
-                out.request(next.with_meta(KIND, Kind::Resource.name().to_owned()));
+                out.request(of_kind(next, record.kind));
             }
-            Kind::Page | Kind::External | Kind::Resource if self.reach.external && is_public(&target) => {
+            Kind::Page | Kind::External | Kind::Resource | Kind::Feed
+                if self.reach.external && is_public(&target) =>
+            {
                 out.request(external(target, 0));
             }
             _ => {}
@@ -234,8 +260,8 @@ impl AuditSpider {
         let is_head = request.method == Method::HEAD;
         let mut next = match kind {
             Kind::External if is_broken && tried < 2 => external(request.url.clone(), tried + 1),
-            Kind::Resource if is_broken && is_head => {
-                Request::get(request.url.clone()).with_meta(KIND, Kind::Resource.name().to_owned())
+            Kind::Resource | Kind::Icon if is_broken && is_head => {
+                of_kind(Request::get(request.url.clone()), kind)
             }
             _ => return false,
         };
@@ -255,6 +281,26 @@ impl AuditSpider {
         if let (true, Ok(url)) = (self.is_first(origin), page.url().join(PROBE)) {
             out.request(Request::get(url).with_meta(KIND, Kind::Probe.name().to_owned()));
             self.ask_by_http(page.url(), out);
+        }
+    }
+
+    /// Asks for the robots.txt of a host as a file to judge, once. What the crawl obeys is fetched apart from it.
+    fn ask_for_robots(&self, url: &Url, out: &mut Output<Answered>) {
+        if let Ok(robots) = url.join("/robots.txt")
+            && self.is_first(robots.to_string())
+        {
+            let request = Request::get(robots).with_meta(meta::ALLOW_OFFSITE, true);
+            out.request(request.with_meta(KIND, Kind::Robots.name().to_owned()));
+        }
+    }
+
+    /// Asks for the icon of a host at its usual place, once, for a page that names none.
+    fn ask_for_icon(&self, url: &Url, record: &Record, out: &mut Output<Answered>) {
+        let has_icon = record.html.as_ref().is_none_or(|html| html.has_icon);
+        if let (false, Ok(icon)) = (has_icon, url.join("/favicon.ico"))
+            && self.is_first(icon.to_string())
+        {
+            out.request(of_kind(Request::get(icon).method(Method::HEAD), Kind::Icon));
         }
     }
 
@@ -297,6 +343,10 @@ impl Spider for AuditSpider {
             out.context().component::<Judge>().ok_or_else(|| Error::usage("an audit needs its component"))?;
         let mut answered = Answered::from(record_of(page));
         let record = &answered.record;
+        if record.kind == Kind::Again {
+            out.item(answered);
+            return Ok(());
+        }
         let status = page.response().status;
         let is_broken = status.is_client_error() || status.is_server_error();
         // Some servers refuse HEAD, and some answer it without a length.
@@ -311,6 +361,15 @@ impl Spider for AuditSpider {
         {
             self.follow(&answered, out);
             self.probe(page, out);
+            if answered.record.ttfb_ms > judge.limits.audit_ttfb_max_ms
+                && let Some(again) = judge.second_looks.request(page.url())
+            {
+                out.request(of_kind(again, Kind::Again).with_meta(meta::ALLOW_OFFSITE, true));
+            }
+            if self.reach.follow {
+                self.ask_for_robots(page.url(), out);
+                self.ask_for_icon(page.url(), &answered.record, out);
+            }
         }
         self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));
         out.item(answered);
@@ -324,26 +383,18 @@ impl Spider for AuditSpider {
         if !is_refused && name != "robots_unreachable" && self.try_again(request, true, out) {
             return Ok(());
         }
-        if kind_of(request) == Kind::Plain {
-            // A host without http is as it should be.
+        if matches!(kind_of(request), Kind::Plain | Kind::Again) {
+            // A host without http is as it should be, and a page that was slow has an answer already.
             return Ok(());
         }
         let url = without_fragment(&request.url);
         if name == "robots_unreachable" {
             // What is wrong with the host shows in its robots.txt.
-            if let Ok(robots) = request.url.join("/robots.txt")
-                && self.is_first(robots.to_string())
-            {
-                out.request(
-                    Request::get(robots)
-                        .with_meta(meta::ALLOW_OFFSITE, true)
-                        .with_meta(KIND, Kind::Robots.name().to_owned()),
-                );
-            }
+            self.ask_for_robots(&request.url, out);
         }
         let mut record = Record {
             url,
-            kind: if request.is_sitemap() { Kind::Sitemap } else { kind_of(request) },
+            kind: kind_of(request),
             is_start: request.meta_flag(meta::IS_START_REQUEST),
             is_head: request.method == Method::HEAD,
             status: fetch.and_then(FetchError::status).map(|status| status.as_u16()),
@@ -370,20 +421,23 @@ pub(crate) fn judged(page: &Page, answered: &mut Answered, limits: &AuditSetting
     true
 }
 
-/// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed.
-pub(crate) fn of_sitemap(page: &Page, out: &mut Output<Answered>) {
+/// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed. Of a
+/// robots.txt that names sitemaps it is the record of that file.
+pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, out: &mut Output<Answered>) {
+    let mut record = record_of(page);
+    if page.request().meta_flag(meta::SITEMAP_ROBOTS) {
+        return out.item(record.into());
+    }
     let limits = SitemapLimits::of(out.context().settings());
-    let sitemap = Sitemap::new(&page.response().body, page.url(), limits);
-    let edges = sitemap.map(|entry| Edge {
-        to: without_fragment(&entry.loc),
-        kind: EdgeKind::Sitemap,
-        fragment: None,
-        nofollow: false,
-        is_within: false,
-        place: Place::default(),
-    });
-    let edges = edges.collect();
-    let record = Record { kind: Kind::Sitemap, ..record_of(page) };
+    let now = Timestamp::wall();
+    let mut file = SitemapFile::default();
+    let mut edges = Vec::new();
+    for entry in Sitemap::new(&page.response().body, page.url(), limits) {
+        file.add_date(&entry, now);
+        edges.push(Edge::new(&without_fragment(&entry.loc), EdgeKind::Sitemap));
+    }
+    file.finish(page, report, limits);
+    (record.kind, record.sitemap) = (Kind::Sitemap, Some(file));
     out.item(Answered { edges, ..record.into() });
 }
 
@@ -397,8 +451,19 @@ fn reason_of(error: &Error, fetch: Option<&FetchError>) -> String {
     }
 }
 
-fn kind_of(request: &Request) -> Kind {
+pub(crate) fn kind_of(request: &Request) -> Kind {
+    if request.meta_flag(meta::SITEMAP_ROBOTS) {
+        return Kind::Robots;
+    }
+    if request.is_sitemap() {
+        return Kind::Sitemap;
+    }
     request.meta_text(KIND).map_or(Kind::Page, Kind::of_name)
+}
+
+/// A request that says what it is for.
+fn of_kind(request: Request, kind: Kind) -> Request {
+    request.with_meta(KIND, kind.name().to_owned())
 }
 
 /// Whether a URL belongs to the site.
@@ -433,131 +498,6 @@ pub(crate) fn is_public(url: &Url) -> bool {
         }
         None => false,
     }
-}
-
-/// The parts of a record that headers tell.
-pub(crate) fn record_of(page: &Page) -> Record {
-    let (request, response) = (page.request(), page.response());
-    let headers = &response.headers;
-    let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_head = request.method == Method::HEAD;
-    let length = text(header::CONTENT_LENGTH).and_then(|length| length.trim().parse().ok());
-    let is_redirect = matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308);
-    let redirect =
-        text(header::LOCATION).filter(|_| is_redirect).and_then(|to| page.url().join(to.trim()).ok());
-    Record {
-        url: without_fragment(page.url()),
-        kind: kind_of(request),
-        is_start: request.meta_flag(meta::IS_START_REQUEST),
-        is_head,
-        status: Some(response.status.as_u16()),
-        redirect: redirect
-            .filter(|url| matches!(url.scheme(), "http" | "https"))
-            .map(|url| without_fragment(&url)),
-        is_challenge: is_challenge(response.status, headers),
-        content_type: response.content_type(),
-        bytes: response.body.len() as u64,
-        wire_bytes: if is_head { length.unwrap_or(0) } else { response.wire_bytes },
-        ttfb_ms: (response.timings.ttfb.as_secs_f64() * 10_000.0).round() / 10.0,
-        max_age: max_age(headers),
-        cookies: cookies(headers, page.url().scheme() == "https"),
-        versions: versions(headers),
-        leak: leak(page),
-        last_modified: text(header::LAST_MODIFIED).map(str::to_owned),
-        headers: if kind_of(request) == Kind::Page { told_headers(headers) } else { Vec::new() },
-        ..Record::default()
-    }
-}
-
-/// What an error page of the site tells of the program that made it.
-fn leak(page: &Page) -> Option<String> {
-    let status = page.response().status;
-    let is_error = status.is_client_error() || status.is_server_error();
-    let is_own = matches!(kind_of(page.request()), Kind::Page | Kind::Probe);
-    let leak = (is_error && is_own).then(|| crate::rules::of_error_page(&page.response().body))?;
-    leak.map(str::to_owned)
-}
-
-/// Whether an answer is a test of the browser, and tells nothing of the page.
-fn is_challenge(status: StatusCode, headers: &http::HeaderMap) -> bool {
-    let has = |name: &str, part: &str| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .is_some_and(|value| value.to_ascii_lowercase().contains(part))
-    };
-    !status.is_success()
-        && (has("cf-mitigated", "challenge")
-            || headers.contains_key("x-datadome")
-            || has("server", "ddos-guard"))
-}
-
-/// The headers of a page that reports show.
-fn told_headers(headers: &http::HeaderMap) -> Vec<(String, String)> {
-    let found = TOLD_HEADERS.into_iter().filter_map(|name| {
-        let values: Vec<&str> =
-            headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
-        let value = values.join(", ");
-        (!value.is_empty()).then(|| (name.to_owned(), value.chars().take(MAX_DETAIL).collect()))
-    });
-    found.collect()
-}
-
-fn max_age(headers: &http::HeaderMap) -> Option<u64> {
-    let control: Vec<String> = headers
-        .get_all(header::CACHE_CONTROL)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|part| part.trim().to_ascii_lowercase())
-        .collect();
-    if control.iter().any(|part| matches!(part.as_str(), "no-store" | "no-cache")) {
-        return Some(0);
-    }
-    let age = control.iter().find_map(|part| part.strip_prefix("max-age=")?.trim_matches('"').parse().ok());
-    // A date of expiry is not compared with the clock: a server that sends one has thought of it.
-    age.or_else(|| headers.contains_key(header::EXPIRES).then_some(u64::MAX))
-}
-
-fn cookies(headers: &http::HeaderMap, is_https: bool) -> Vec<(String, String)> {
-    let values = headers.get_all(header::SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
-    values
-        .filter_map(|value| {
-            let mut parts = value.split(';');
-            let name = parts.next()?.split('=').next()?.trim().to_owned();
-            let flags: Vec<String> = parts
-                .map(|part| part.split('=').next().unwrap_or_default().trim().to_ascii_lowercase())
-                .collect();
-            let lacks = |flag: &str| !flags.iter().any(|found| found == flag);
-            let folded = name.to_ascii_lowercase();
-            let is_read_by_script = folded.contains("csrf") || folded.contains("xsrf");
-            let missing: Vec<&str> = [
-                ("SameSite", lacks("samesite")),
-                ("HttpOnly", lacks("httponly") && !is_read_by_script),
-                ("Secure", lacks("secure") && is_https),
-            ]
-            .into_iter()
-            .filter_map(|(flag, is_missing)| is_missing.then_some(flag))
-            .collect();
-            (!missing.is_empty()).then(|| (name, missing.join(", ")))
-        })
-        .collect()
-}
-
-fn versions(headers: &http::HeaderMap) -> Vec<(String, String)> {
-    const NAMES: [&str; 5] =
-        ["server", "x-powered-by", "x-aspnet-version", "x-aspnetmvc-version", "x-generator"];
-    let found = NAMES.into_iter().filter_map(|name| Some((name, headers.get(name)?.to_str().ok()?)));
-    let has_version = |value: &str| {
-        let bytes = value.as_bytes();
-        let is_number = bytes.first().is_some_and(u8::is_ascii_digit);
-        is_number
-            || bytes.windows(2).any(|pair| matches!(pair[0], b'/' | b' ' | b'v') && pair[1].is_ascii_digit())
-    };
-    found
-        .filter(|(_, value)| has_version(value))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
 }
 
 impl RuleSet {

@@ -34,6 +34,8 @@ pub struct TlsRecord {
     pub signature: String,
     /// The version of TLS, such as `TLS 1.3`; `None` if the connection was refused or is older than the answer.
     pub version: Option<String>,
+    /// The version of HTTP that was agreed on, such as `h2` or `HTTP/1.1`; `None` if the connection was refused.
+    pub http: Option<String>,
 }
 
 impl TlsRecord {
@@ -42,6 +44,7 @@ impl TlsRecord {
         let fault = response.extensions.get::<CertificateError>().map(|error| error.fault);
         let mut record = Self::of(response.certificate.as_ref()?, fault)?;
         record.version = response.tls_version.map(str::to_owned);
+        record.http = Some(response.protocol().to_owned());
         Some(record)
     }
 
@@ -69,6 +72,7 @@ impl TlsRecord {
             key_bits,
             signature: signature_name(&certificate.signature_algorithm.algorithm.to_id_string()),
             version: None,
+            http: None,
         })
     }
 

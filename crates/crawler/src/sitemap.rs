@@ -112,6 +112,8 @@ pub struct SitemapReport {
     /// Number of entries without an http or https URL: `file:`, `javascript:`, an entity that the document declares,
     /// or no URL at all.
     pub invalid: usize,
+    /// Number of entries of a sitemap or an index whose URL is not absolute. They are resolved against the URL of the document.
+    pub relative: usize,
     /// Whether the limit of bytes was reached.
     pub is_cut: bool,
     /// Whether the document is damaged: markup that does not end, an incomplete entry, a truncated gzip file.
@@ -223,6 +225,7 @@ impl<'a> Sitemap<'a> {
             document.finish(&self.base, &mut self.found);
             self.report.kind = document.kind();
             self.report.invalid = document.invalid();
+            self.report.relative = document.relative();
             // A document that is not a sitemap does not count as a damaged one.
             self.report.is_damaged |= document.is_damaged() && document.kind().is_some();
             self.report.is_too_deep = document.is_too_deep();

@@ -38,6 +38,8 @@ settings! {
         audit_img_bytes_max: u64 = 500_000;
         /// Largest number of bytes of the HTML of a page, decoded.
         audit_page_bytes_max: u64 = 2_000_000;
+        /// Largest number of milliseconds from a request to the first byte of a page.
+        audit_ttfb_max_ms: f64 = 800.0;
         /// Least number of seconds for which scripts, styles and images may be kept.
         audit_asset_ttl_min: u64 = 86_400;
         /// Largest number of elements of a page.
@@ -48,6 +50,10 @@ settings! {
         audit_depth_max: u16 = 4;
         /// Largest number of redirects that a link may pass.
         audit_redirect_hops_max: usize = 1;
+        /// Largest number of query strings of one path, beyond which its URLs are suspected to have no end.
+        audit_query_variants_max: usize = 1_000;
+        /// Largest number of URLs of one template, which differ in numbers, dates and the like, beyond which they are suspected to have no end.
+        audit_template_urls_max: usize = 20_000;
         /// Least number of days for which the certificate of a host must still be valid.
         audit_certificate_days: u32 = 30;
         /// Bytes that are sorted in memory at once while an audit is judged; what is more is sorted on disk. Three sorts may be under way.

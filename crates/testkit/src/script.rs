@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode, Version};
 use huntsman_crawler::{
     CertificateFault, Downloader, FetchError, FetchErrorKind, OnDownload, ProxyFault, RefusedCertificate,
     Request, Response, Timings, Watch,
@@ -26,6 +26,7 @@ pub struct Reply {
     latency: Option<Duration>,
     /// The certificate of the server in DER, and why it is refused.
     certificate: Option<(Bytes, Option<CertificateFault>)>,
+    version: Version,
 }
 
 #[derive(Clone, Debug)]
@@ -100,12 +101,18 @@ impl Reply {
     }
 
     fn of(end: End) -> Self {
-        Self { end, latency: None, certificate: None }
+        Self { end, latency: None, certificate: None, version: Version::HTTP_11 }
     }
 
     /// Sets the certificate of the server, in DER.
     pub fn certificate(mut self, certificate: impl Into<Bytes>) -> Self {
         self.certificate = Some((certificate.into(), None));
+        self
+    }
+
+    /// Sets the version of HTTP of a response; HTTP/1.1 without it.
+    pub fn version(mut self, version: Version) -> Self {
+        self.version = version;
         self
     }
 
@@ -421,6 +428,7 @@ impl Downloader for ScriptedDownloader {
             }
             End::Response { status, headers, body, flags } => {
                 let mut response = Response::new(request.url.clone(), status, body);
+                response.version = reply.version;
                 for (name, value) in headers {
                     response.headers.append(name, value);
                 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::options::LinkOptions;
+use crate::answer_record::record_of;
 use crate::page::without_fragment;
-use crate::spider::record_of;
 
 /// Ids of a page that are kept.
 const MAX_ANCHORS: usize = 100_000;

@@ -41,6 +41,10 @@ const CODES: &[Code] = &[
         .headline("Files with a wrong media type")
         .text("A URL of the site answers 2xx with content and without `Content-Type`, or a script or style sheet that a page loads from the site is delivered as HTML.", "Browsers guess, or refuse the file.", "State the type of the content; answer 404 for a file that is not there.")
         .example("GET /app.js -> 200 text/html", "GET /app.js -> 200 text/javascript"),
+    code("truncated-body")
+        .headline("Answers that end too early")
+        .text("The body of a URL of the site ends before the length that its headers state, or in the middle of its compression, also after retries.", "Readers and robots get a part of it, or nothing.", "Look for what breaks off in the log of the server, or for a wrong Content-Length.")
+        .example("Content-Length: 5000, and 3,000 bytes", "Content-Length: 3000, and 3,000 bytes"),
 ];
 
 pub(super) struct Answers;
@@ -62,6 +66,11 @@ impl Rule for Answers {
         }
         for target in site.targets(is_loaded) {
             loaded(site, target, findings);
+        }
+        for answer in site.records_of(|address| address.is_own() && address.is_cut_short()) {
+            let said = answer.detail.clone().unwrap_or_else(|| format!("{} bytes came", answer.wire_bytes));
+            let finding = Finding::of("truncated-body").url(&answer.url).value(said);
+            findings.add(site.told(finding, answer.address().references()));
         }
         for answer in site.records_of(|address| address.is_own() && is_without_type(address)) {
             if answer.content_type.is_none() && answer.wire_bytes > 0 && answer.redirect.is_none() {
@@ -103,7 +112,7 @@ fn of_answer(site: &Site, address: Address<'_>, findings: &mut Findings) {
         }
         Some(Kind::Robots)
             if is_own
-                && !matches!(address.fault(), None | Some(Fault::Dns | Fault::Client(_)))
+                && is_unreachable(address)
                 // A certificate that is refused is told as that.
                 && site.tls(authority(&address.url())).is_none_or(|tls| tls.fault.is_none()) =>
         {
@@ -114,6 +123,14 @@ fn of_answer(site: &Site, address: Address<'_>, findings: &mut Findings) {
             findings.add(Finding::of("robots-unreachable").url(&address.url()).value(said));
         }
         _ => {}
+    }
+}
+
+/// Whether the answer for a robots.txt means that robots must not visit the host (RFC 9309, section 2.3.1).
+fn is_unreachable(robots: Address<'_>) -> bool {
+    match robots.status() {
+        Some(status) => status == 429 || status >= 500,
+        None => !matches!(robots.fault(), None | Some(Fault::Dns)),
     }
 }
 

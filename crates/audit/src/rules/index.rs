@@ -1,6 +1,6 @@
 //! What search engines may index: robots directives, canonical URLs, sitemaps, depth.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::code::Code;
 use crate::code::PageClass::{Any, Html, Indexable};
@@ -131,8 +131,14 @@ impl Rule for Index {
         for page in site.records_of(|page| page.is(Html) && page.is_of_series()) {
             series(site, &page, findings);
         }
+        // Pages to which links lead in another spelling of their URLs.
+        let others: HashSet<u32> = site
+            .addresses()
+            .filter(|address| address.is_linked() && !address.is_answered())
+            .filter_map(|address| Some(address.requested()?.number()))
+            .collect();
         for page in site.addresses().filter(|address| address.is(Indexable)) {
-            reachable(site, page, findings);
+            reachable(site, page, others.contains(&page.number()), findings);
         }
         for listed in site.addresses().filter(|address| address.is_listed()) {
             in_sitemap(listed, findings);
@@ -203,8 +209,8 @@ fn follows(site: &Site, target: Address<'_>, findings: &mut Findings) {
     }
 }
 
-fn reachable(site: &Site, page: Address<'_>, findings: &mut Findings) {
-    let is_found = page.is_linked() || page.is_redirect_target();
+fn reachable(site: &Site, page: Address<'_>, is_spelled_otherwise: bool, findings: &mut Findings) {
+    let is_found = is_spelled_otherwise || page.is_linked() || page.is_redirect_target();
     if site.is_complete() && page.is_listed() && !page.is_start() && !is_found {
         findings.add(Finding::of("orphan").url(&page.url()));
     }

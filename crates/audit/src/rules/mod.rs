@@ -21,8 +21,10 @@ mod performance;
 mod robots;
 mod security;
 mod semantics;
+mod sitemaps;
 mod status;
 mod transport;
+mod traps;
 mod url;
 mod url_contents;
 mod weak_names;
@@ -40,11 +42,13 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(index::Index),
         Box::new(canonical::CanonicalRules),
         Box::new(robots::RobotsRules),
+        Box::new(sitemaps::Sitemaps),
         Box::new(content::Content),
         Box::new(document::DocumentRules),
         Box::new(near_duplicates::NearDuplicates),
         Box::new(url::UrlRules),
         Box::new(url_contents::UrlContents),
+        Box::new(traps::Traps),
         Box::new(hreflang::Hreflang),
         Box::new(links::Links),
         Box::new(images::Images),

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::security::by_host;
 use crate::code::Code;
-use crate::code::PageClass::Any;
+use crate::code::PageClass::{Any, Html};
 use crate::code::Severity::Notice;
 use crate::finding::{Finding, Findings};
 use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, resource_kind};
 use crate::record::{EdgeKind, Kind};
 use crate::rule::Rule;
-use crate::site::{Address, End, Resolution, Site};
+use crate::site::{Address, End, MAX_WEIGHT, Resolution, Site};
 
 /// Smaller files fit into one packet, where compression saves nothing.
 const MIN_COMPRESSED: u64 = 1_400;
@@ -27,6 +27,10 @@ const fn code(name: &'static str) -> Code {
 }
 
 const CODES: &[Code] = &[
+    code("ttfb-slow")
+        .headline("Pages whose first byte comes late").of_site()
+        .text("The first byte of a page comes more than [ttfb_max_ms] ms after the request, and does so again when it is asked for a second time, when its host has nothing else to do for the crawl. At most 1,000 pages are asked for twice.", "Nothing is shown until it comes.", "Look for what the server waits for; keep answers that are made slowly.")
+        .source("web.dev: time to first byte").example("2,300 ms, and 1,900 ms", "150 ms"),
     code("page-heavy")
         .headline("Heavy pages")
         .text("The HTML of a page has more bytes, decoded, than [page_bytes_max].", "It is slow, and search engines may read only its beginning.", "Split it, or move data out of it.")
@@ -59,6 +63,10 @@ const CODES: &[Code] = &[
         .headline("Large style sheets").severity(Notice).of_site().judges(Any)
         .text("A style sheet of the site has more than 500,000 bytes on the wire.", "Nothing is shown until it is there.", "Leave out what no page uses, or compress it.")
         .source("Lighthouse: network payloads").example("900 kB", "50 kB"),
+    code("page-weight")
+        .headline("Pages that load too many bytes").of_site()
+        .text("The HTML of a page and the scripts, style sheets and images that it loads from the site have more than 3,000,000 bytes on the wire. Of the candidates of an image none counts, and neither do audio and video.", "It is slow to load, and costs readers their data volume.", "Make the largest file smaller, which the issue names, or load it when it is needed.")
+        .source("Lighthouse: total byte weight").example("40 photos of 200 kB each", "40 photos of 30 kB each"),
     code("dom-deep")
         .headline("Pages whose elements are nested too deep").severity(Notice)
         .text("More than 32 elements are open at once, from the body on.", "It is slow to style and to lay out.", "Leave out elements that only wrap others.")
@@ -116,6 +124,14 @@ impl Rule for Performance {
             redirect(site, target, findings);
             large(site, target, findings);
         }
+        slow(site, findings);
+        for (page, bytes, largest) in site.heavy_pages() {
+            let finding = Finding::of("page-weight").url(&page.url()).value(bytes).limit(MAX_WEIGHT);
+            findings.add(match largest {
+                Some(file) => finding.target(&file.url()),
+                None => finding,
+            });
+        }
         let is_asset = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image);
         for target in site.targets(is_asset) {
             let answer = target.requested().filter(|found| found.kind() == Some(Kind::Resource));
@@ -143,6 +159,16 @@ fn is_text(media_type: &str) -> bool {
             | "application/javascript"
             | "image/svg+xml"
     )
+}
+
+fn slow(site: &Site, findings: &mut Findings) {
+    let max = site.limits().audit_ttfb_max_ms;
+    let is_slow_again = |address: Address<'_>| address.second_ttfb_ms().is_some_and(|time| time > max);
+    let pages = site.records_of(|address| address.is(Html) && is_slow_again(address));
+    for page in pages.filter(|page| page.ttfb_ms > max) {
+        let again = page.address().second_ttfb_ms().unwrap_or(page.ttfb_ms);
+        findings.add(Finding::of("ttfb-slow").url(&page.url).value(page.ttfb_ms.min(again)).limit(max));
+    }
 }
 
 fn redirect(site: &Site, target: Address<'_>, findings: &mut Findings) {

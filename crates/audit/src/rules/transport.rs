@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::code::Code;
 use crate::code::PageClass::{Any, Html};
-use crate::code::Severity::Error;
+use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::record::Kind;
 use crate::rule::Rule;
@@ -32,6 +32,10 @@ const CODES: &[Code] = &[
         .headline("http that does not lead to https")
         .text("A host has pages by https, and answers 2xx for its front page by http.", "Readers who type the name stay without encryption.", "Redirect http to https by 301.")
         .source("RFC 6797").example("GET http://example.org/ -> 200", "GET http://example.org/ -> 301 https://example.org/"),
+    Code::new("performance", "http1-only")
+        .headline("Hosts that speak HTTP/1.1 only").severity(Notice).of_site().judges(Any)
+        .text("A host of the site answers by https in HTTP/1.1, although HTTP/2 was offered. It is not judged without the setting `http2`.", "Files are loaded one after the other over each connection.", "Switch on HTTP/2 in the server.")
+        .source("RFC 9113").example("ALPN: http/1.1", "ALPN: h2"),
 ];
 
 pub(super) struct Transport;
@@ -45,6 +49,9 @@ impl Rule for Transport {
         for (host, tls) in site.tls_hosts() {
             let told = |code: &str| Finding::of(code).url(&format!("https://{host}/")).group(host);
             certificate(tls, site.limits().audit_certificate_days, told, findings);
+            if let Some(version) = tls.http.as_deref().filter(|version| version.starts_with("HTTP/1")) {
+                findings.add(told("http1-only").value(version));
+            }
         }
         unforced(site, findings);
     }

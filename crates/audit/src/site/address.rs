@@ -111,6 +111,11 @@ impl<'a> Address<'a> {
         self.has(Flag::NOINDEX)
     }
 
+    /// Whether the body of the answer ended before its length or its compression did.
+    pub fn is_cut_short(self) -> bool {
+        self.has(Flag::CUT_SHORT)
+    }
+
     /// Whether it is HTML that could be judged.
     pub fn is_html(self) -> bool {
         self.has(Flag::HTML)
@@ -159,6 +164,11 @@ impl<'a> Address<'a> {
     /// See [`Site::rank`].
     pub fn rank(self) -> Option<f32> {
         Some(self.site.parts.columns.ranks[self.number as usize]).filter(|rank| !rank.is_nan())
+    }
+
+    /// Milliseconds to the first byte at a second look, if the page was slow at the first one.
+    pub fn second_ttfb_ms(self) -> Option<f64> {
+        self.site.parts.again.get(&self.number).copied()
     }
 
     /// Where the redirect of the answer leads.

@@ -15,6 +15,7 @@ use super::answers::Known;
 use super::columns::{Columns, Flag};
 use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
+use super::weights::Weights;
 use super::{Fault, Parts, Site, authority, fault, fold};
 use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
@@ -139,6 +140,8 @@ struct Build<'a> {
     own: HashSet<String>,
     /// The certificates of hosts of the site.
     tls: BTreeMap<String, TlsRecord>,
+    /// The shortest times of pages that were looked at twice.
+    again: BTreeMap<u32, f64>,
 }
 
 /// The site of what was found. `is_complete` says whether the crawl ended by itself.
@@ -146,15 +149,27 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let (scratch, limit) = (found.scratch.clone(), limits.audit_sorted_bytes);
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
-    let Read { known, references, fragments, links, number_of_references } = build.read_answers()?;
-    let Build { scratch, addresses, mut columns, own, tls, .. } = build;
+    let Read { known, references, fragments, links, weights, number_of_references } = build.read_answers()?;
+    let Build { scratch, addresses, mut columns, own, tls, again, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
+    let heavy = weights.heavy(&columns)?;
     let (graph, references) = Graph::of(references.finish()?, &columns, &scratch)?;
     columns.ranks = graph.ranks()?;
     drop(graph);
-    let parts =
-        Parts { addresses, columns, known, references, fragments, own, tls, number_of_references, scratch };
+    let parts = Parts {
+        addresses,
+        columns,
+        known,
+        references,
+        fragments,
+        own,
+        tls,
+        again,
+        heavy,
+        number_of_references,
+        scratch,
+    };
     let mut site = Site::new(parts, found.segment, limits, is_complete)?;
     site.find_unreachable_hosts()?;
     site.find_later_pages()?;
@@ -168,6 +183,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     let mut own = HashSet::new();
     let mut missing = HashSet::new();
     let mut tls = BTreeMap::new();
+    let mut again: BTreeMap<u64, f64> = BTreeMap::new();
     let mut ordinal = 0_u32;
     each_entry(&found.segment, &mut |_, entry| {
         let parts = match entry {
@@ -186,6 +202,10 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
             missing.extend(record.html.as_ref().map(|html| html.text_key.clone()));
         }
         add_tls(&record, &mut tls);
+        if record.kind == Kind::Again {
+            let shortest = again.entry(print).or_insert(f64::INFINITY);
+            *shortest = shortest.min(record.ttfb_ms);
+        }
         named(&record).try_for_each(|url| urls.add(url).map(drop))?;
         each_target(&found.segment, parts, &mut |url, _| urls.add(url).map(drop))
     })?;
@@ -214,7 +234,9 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
         }
         columns.set_if(number, Flag::START, candidate.is_start);
     }
-    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls })
+    let again = again.into_iter().filter_map(|(print, ttfb)| Some((addresses.number_of(print)?, ttfb)));
+    let again = again.collect();
+    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls, again })
 }
 
 /// Adds the certificate of the host of an answer. Of several the same one is kept in any order of arrival: one that was refused, or else the one
@@ -257,6 +279,7 @@ struct Read {
     references: Sorter<Pointer>,
     fragments: List<Fragment>,
     links: Links,
+    weights: Weights,
     number_of_references: u64,
 }
 
@@ -295,6 +318,7 @@ impl Build<'_> {
             fragments: Sorter::new(&self.scratch, self.limit),
             links: LinksWriter::new(&self.scratch, self.columns.len()),
             linked: Vec::new(),
+            weights: Weights::new(&self.scratch, self.columns.len()),
             number_of_references: 0,
         };
         let mut ordinal = 0_u32;
@@ -314,6 +338,7 @@ impl Build<'_> {
             fragments: List::of(reading.fragments.finish()?, &self.scratch)?,
             references: reading.references,
             links: reading.links.finish(),
+            weights: reading.weights,
             number_of_references: reading.number_of_references,
         })
     }
@@ -338,6 +363,7 @@ impl Build<'_> {
         let record = parts.record()?;
         let Some(number) = self.addresses.number(&record.url) else { return Ok(()) };
         self.note(number, &record);
+        reading.weights.note(number, &record);
         if let Some(to) = record.redirect.as_deref().and_then(|url| self.addresses.number(url)) {
             self.columns.leads_to[number as usize] = to;
             self.columns.set(to, Flag::REDIRECT_TARGET);
@@ -355,6 +381,8 @@ impl Build<'_> {
         columns.set_kind(number, record.kind);
         columns.statuses[number as usize] = record.status.unwrap_or(0);
         columns.set_fault(number, fault(record));
+        let is_incomplete = record.error.as_deref() == Some("incomplete_body");
+        columns.set_if(number, Flag::CUT_SHORT, record.is_cut_short || is_incomplete);
         let Some(html) = &record.html else { return };
         columns.set(number, Flag::HTML);
         columns.set_if(number, Flag::NOINDEX, html.noindex);
@@ -389,6 +417,7 @@ impl Build<'_> {
             columns.set(spelled, Flag::referred_by(edge.kind));
             columns.set_if(spelled, Flag::LISTED, edge.kind == EdgeKind::Sitemap);
             reading.references.push(Pointer::new([to, spelled], source, at, (edge.kind, edge.nofollow)))?;
+            reading.weights.refer(to, &edge);
             if edge.kind != EdgeKind::Link {
                 return Ok(());
             }
@@ -408,6 +437,7 @@ impl Build<'_> {
             Ok(())
         })?;
         reading.links.add(source, &mut reading.linked)?;
+        reading.weights.end(source)?;
         Ok(links)
     }
 }
@@ -419,6 +449,7 @@ struct Reading {
     links: LinksWriter,
     /// The targets of the links of one page.
     linked: Vec<u32>,
+    weights: Weights,
     number_of_references: u64,
 }
 

@@ -41,6 +41,9 @@ impl Flag {
     /// It names pages before or after it in a series.
     pub(crate) const SERIES: Self = Self(1 << 17);
 
+    /// Its body ended too early.
+    pub(crate) const CUT_SHORT: Self = Self(1 << 18);
+
     /// There is a reference of this kind to it.
     pub(crate) fn referred_by(kind: EdgeKind) -> Self {
         Self(1 << (32 + kind.number()))

@@ -63,7 +63,7 @@ pub(super) struct Links {
 
 impl Links {
     /// Reads the targets of a page.
-    fn of(&self, page: u32, bytes: &mut Vec<u8>, targets: &mut Vec<u32>) -> Result<()> {
+    pub(super) fn of(&self, page: u32, bytes: &mut Vec<u8>, targets: &mut Vec<u32>) -> Result<()> {
         targets.clear();
         let start = self.starts[page as usize];
         if start == u64::MAX {

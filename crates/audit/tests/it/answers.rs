@@ -1,5 +1,7 @@
 //! What is judged only in the whole site: answers to what is not there, a robots.txt that cannot be read, texts that are nearly the same.
 
+use std::time::Duration;
+
 use huntsman_audit::{Audit, audit};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
@@ -73,4 +75,48 @@ async fn copies_are_no_near_duplicates_of_each_other() {
         (issues_of(&audit, "near-duplicate").len(), issues_of(&audit, "exact-duplicate").len()),
         (0, 2)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_urls_of_one_template_are_a_trap_only_if_their_pages_repeat() {
+    for (changed, expected) in [(0, 1), (300, 0)] {
+        let links: String = (1..=12).map(|number| format!("<a href=/p/{number}>{number}</a>")).collect();
+        let web = ScriptedDownloader::new().respond(START, Reply::html(links));
+        let web = (1..=12).fold(web, |web, number| {
+            let url = format!("https://a.example/p/{number}");
+            web.respond(&url, page(&format!("own{}", char::from(b'a' + number)), changed))
+        });
+        let audit = audit([START]).set("audit_template_urls_max", 11).downloader(web).run().await.unwrap();
+        let found = issues_of(&audit, "trap-suspect");
+        assert_eq!(found.len(), expected);
+        if let Some(issue) = found.first() {
+            assert_eq!(issue.group.as_deref(), Some("https://a.example/p/{n}"));
+            assert_eq!((issue.evidence.value.as_str(), issue.sources), (Some("12 URLs"), 12));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_pages_are_asked_again_one_after_the_other_when_the_rest_is_done() {
+    let late = |html: &str| Reply::html(html.to_owned()).after(Duration::from_secs(3));
+    let links: String = (1..=6).map(|number| format!("<a href=/{number}>{number}</a>")).collect();
+    let web = ScriptedDownloader::new().respond(START, late(&links));
+    let web = (1..=6).fold(web, |web, number| {
+        let url = format!("https://a.example/{number}");
+        if number < 4 {
+            web.respond(&url, late("<p>late"))
+        } else {
+            web.respond(&url, Reply::html("<p>at once"))
+        }
+    });
+    let audit = run(web.clone()).await;
+    let slow = urls_of(&audit, "ttfb-slow");
+    assert_eq!(slow, [START, "https://a.example/1", "https://a.example/2", "https://a.example/3"]);
+    let requests = web.requests();
+    let again = requests.len() - slow.len();
+    let (first, second) = requests.split_at(again);
+    let end = first.iter().filter_map(|fetched| fetched.ended).max();
+    assert!(second.iter().all(|fetched| slow.iter().any(|url| url == fetched.url())));
+    assert!(second.iter().all(|fetched| Some(fetched.started) >= end), "the rest was done");
+    assert!(second.windows(2).all(|pair| Some(pair[1].started) >= pair[0].ended), "one at a time");
 }

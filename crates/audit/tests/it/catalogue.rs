@@ -12,6 +12,7 @@ async fn run(site: &Audited) -> Audit {
     audit(ALSO_AUDITED.into_iter().chain([front.as_str()]))
         .set("audit_page_bytes_max", 60_000)
         .set("audit_words_min", 200)
+        .set("audit_query_variants_max", 12)
         .downloader(site.downloader())
         .run()
         .await

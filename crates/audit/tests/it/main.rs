@@ -5,6 +5,7 @@ use huntsman_audit::{Audit, Issue};
 mod answers;
 mod catalogue;
 mod compare;
+mod encrypted;
 mod exports;
 mod issues;
 mod links;

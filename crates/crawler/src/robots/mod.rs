@@ -25,11 +25,13 @@
 //! assert_eq!(decision.line.unwrap().number, 2);
 //! ```
 
+mod faults;
 mod normal;
 mod parse;
 mod rules;
 mod site;
 
+pub use faults::{RobotsFault, RobotsFaultKind, faults};
 pub use parse::{MAX_BYTES, RequestRate, Robots, product_token};
 pub use rules::{Decision, Group, RobotsAgent, RuleLine};
 pub use site::{Meaning, PathVerdict};

@@ -21,9 +21,15 @@ pub struct Robots {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Span {
+pub(super) struct Span {
     start: u32,
     end: u32,
+}
+
+impl Span {
+    pub(super) fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.start as usize..self.end as usize]
+    }
 }
 
 #[derive(Clone, Default)]
@@ -181,7 +187,7 @@ impl Robots {
     }
 
     fn bytes(&self, span: Span) -> &[u8] {
-        &self.text[span.start as usize..span.end as usize]
+        span.of(&self.text)
     }
 }
 
@@ -235,7 +241,7 @@ fn is_token_byte(byte: u8) -> bool {
 }
 
 /// The bytes that are parsed: up to the limit, without byte order mark and NULs.
-fn readable_part(body: &[u8]) -> Vec<u8> {
+pub(super) fn readable_part(body: &[u8]) -> Vec<u8> {
     let cut = if body.len() > MAX_BYTES {
         let kept = &body[..MAX_BYTES];
         // The limit may be right after the end of a line; then nothing is lost.
@@ -252,7 +258,7 @@ fn readable_part(body: &[u8]) -> Vec<u8> {
 }
 
 /// The lines of the text with their numbers from 1.
-fn lines(text: &[u8]) -> impl Iterator<Item = (u32, Span)> {
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (u32, Span)> {
     let mut start = 0;
     let mut number = 0;
     std::iter::from_fn(move || {
@@ -267,32 +273,69 @@ fn lines(text: &[u8]) -> impl Iterator<Item = (u32, Span)> {
     })
 }
 
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meant {
+    Agent,
+    Disallow,
+    Allow,
+    Sitemap,
+    Delay,
+    Rate,
+}
+
+impl Meant {
+    /// What a key in lower case means, and whether it is spelled as the standards do. Google's documentation of its parser calls the other
+    /// spellings frequent, and accepts the lines.
+    pub(super) fn of(key: &[u8]) -> Option<(Self, bool)> {
+        Some(match key {
+            b"user-agent" => (Self::Agent, true),
+            b"useragent" | b"user agent" => (Self::Agent, false),
+            b"disallow" => (Self::Disallow, true),
+            b"dissallow" | b"dissalow" | b"disalow" | b"diasllow" | b"disallaw" => (Self::Disallow, false),
+            b"allow" => (Self::Allow, true),
+            b"sitemap" => (Self::Sitemap, true),
+            b"site-map" | b"sitemaps" => (Self::Sitemap, false),
+            b"crawl-delay" => (Self::Delay, true),
+            b"crawldelay" | b"crawl delay" => (Self::Delay, false),
+            b"request-rate" => (Self::Rate, true),
+            b"request rate" => (Self::Rate, false),
+            _ => return None,
+        })
+    }
+}
+
+/// A line without the comment at its end.
+pub(super) fn without_comment(line: &[u8]) -> &[u8] {
+    &line[..memchr::memchr(b'#', line).unwrap_or(line.len())]
+}
+
+/// Whether the value of a `User-agent` names a robot, or all of them.
+pub(super) fn is_agent(value: &[u8]) -> bool {
+    !agent_of(value).is_empty()
+}
+
 fn parse_line(text: &[u8], span: Span) -> Option<Line> {
-    let line = &text[span.start as usize..span.end as usize];
-    let line = &line[..memchr::memchr(b'#', line).unwrap_or(line.len())];
-    let (key, value) = key_and_value(line)?;
+    let (key, value) = key_and_value(without_comment(span.of(text)))?;
     // The value is a part of the text, so its position is kept instead of a copy.
     let span_of = |part: &[u8]| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
         Span { start: start as u32, end: (start + part.len()) as u32 }
     };
-    // Google's documentation of its parser calls these typing errors frequent, and accepts the lines.
-    match clean_key(key, &mut [0; MAX_KEY])? {
-        b"user-agent" | b"useragent" | b"user agent" => Some(Line::Agent(span_of(agent_of(value)))),
-        b"disallow" | b"dissallow" | b"dissalow" | b"disalow" | b"diasllow" | b"disallaw" => {
-            Some(Line::Rule { allow: false, value: span_of(value) })
-        }
-        b"allow" => Some(Line::Rule { allow: true, value: span_of(value) }),
-        b"sitemap" | b"site-map" | b"sitemaps" => Some(Line::Sitemap(span_of(value))),
-        b"crawl-delay" | b"crawldelay" | b"crawl delay" => Some(Line::Delay(Delay::Crawl(seconds(value)?))),
-        b"request-rate" | b"request rate" => Some(Line::Delay(Delay::Rate(request_rate(value)?))),
-        _ => None,
-    }
+    let (meant, _) = Meant::of(clean_key(key, &mut [0; MAX_KEY])?)?;
+    Some(match meant {
+        Meant::Agent => Line::Agent(span_of(agent_of(value))),
+        Meant::Disallow => Line::Rule { allow: false, value: span_of(value) },
+        Meant::Allow => Line::Rule { allow: true, value: span_of(value) },
+        Meant::Sitemap => Line::Sitemap(span_of(value)),
+        Meant::Delay => Line::Delay(Delay::Crawl(seconds(value)?)),
+        Meant::Rate => Line::Delay(Delay::Rate(request_rate(value)?)),
+    })
 }
 
 /// Splits a line at its colon. Without a colon two words are taken as a key and a value (`Disallow /x`), as Google
 /// does.
-fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(colon) = memchr::memchr(b':', line) {
         return Some((&line[..colon], trim(&line[colon + 1..])));
     }
@@ -303,11 +346,11 @@ fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-const MAX_KEY: usize = 16;
+pub(super) const MAX_KEY: usize = 16;
 
 /// The key in lower case, without characters other than printable ASCII: a stray byte order mark or no-break space
 /// before a key should not lose the line. `None` if it is longer than all known keys.
-fn clean_key<'a>(key: &[u8], buffer: &'a mut [u8; MAX_KEY]) -> Option<&'a [u8]> {
+pub(super) fn clean_key<'a>(key: &[u8], buffer: &'a mut [u8; MAX_KEY]) -> Option<&'a [u8]> {
     let mut length = 0;
     for &byte in key.trim_ascii().iter().filter(|b| b.is_ascii_graphic() || **b == b' ') {
         *buffer.get_mut(length)? = byte.to_ascii_lowercase();
@@ -342,7 +385,7 @@ fn agent_of(value: &[u8]) -> &[u8] {
 
 /// The number at the start of the value, in seconds. `None` if there is no number; a number that is too large becomes
 /// [`MAX_DELAY`].
-fn seconds(value: &[u8]) -> Option<Duration> {
+pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let length = value.iter().position(|b| !(b.is_ascii_digit() || *b == b'.')).unwrap_or(value.len());
     let number: f64 = std::str::from_utf8(&value[..length]).ok()?.parse().ok()?;
     Some(Duration::try_from_secs_f64(number).map_or(MAX_DELAY, |delay| delay.min(MAX_DELAY)))

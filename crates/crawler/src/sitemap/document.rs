@@ -27,6 +27,7 @@ pub(super) struct Document {
     field: Option<OpenField>,
     damages: usize,
     invalid: usize,
+    relative: usize,
     is_too_deep: bool,
     is_damaged: bool,
     is_done: bool,
@@ -77,6 +78,11 @@ impl Document {
 
     pub(super) fn invalid(&self) -> usize {
         self.invalid
+    }
+
+    /// Number of entries with a URL that is not absolute, which feeds may have and sitemaps may not.
+    pub(super) fn relative(&self) -> usize {
+        self.relative
     }
 
     pub(super) fn is_damaged(&self) -> bool {
@@ -342,14 +348,19 @@ impl Document {
 
     fn close(&mut self, draft: Draft, base: &Url, found: &mut VecDeque<SitemapEntry>) {
         let [loc, lastmod, changefreq, priority] = draft.values;
+        let is_relative = loc.as_deref().is_some_and(|loc| !loc.contains("://"));
         match loc.and_then(|loc| address(loc.trim(), base)) {
-            Some(loc) => found.push_back(SitemapEntry {
-                loc,
-                lastmod,
-                changefreq,
-                priority: priority.and_then(|text| text.parse().ok()).filter(|p| (0.0..=1.0).contains(p)),
-                alternates: draft.alternates,
-            }),
+            Some(loc) => {
+                let is_of_sitemap = matches!(self.kind, Some(SitemapKind::UrlSet | SitemapKind::Index));
+                self.relative += usize::from(is_relative && is_of_sitemap);
+                found.push_back(SitemapEntry {
+                    loc,
+                    lastmod,
+                    changefreq,
+                    priority: priority.and_then(|text| text.parse().ok()).filter(|p| (0.0..=1.0).contains(p)),
+                    alternates: draft.alternates,
+                });
+            }
             None => self.invalid += 1,
         }
     }

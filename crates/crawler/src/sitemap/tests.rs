@@ -64,7 +64,12 @@ fn an_entry_has_all_that_a_sitemap_says_of_it() {
         first.alternates.iter().map(|a| (a.hreflang.as_deref(), a.href.as_str())).collect();
     assert_eq!(alternates, [(Some("de-AT"), "https://h.example/de?a=1&b=2"), (None, "https://h.example/x")]);
     assert_eq!((entries[1].loc.as_str(), entries[1].priority), ("https://h.example/b?c=1&d=2", None));
-    let expected = SitemapReport { kind: Some(SitemapKind::UrlSet), entries: 2, ..SitemapReport::default() };
+    let expected = SitemapReport {
+        kind: Some(SitemapKind::UrlSet),
+        entries: 2,
+        relative: 1,
+        ..SitemapReport::default()
+    };
     assert_eq!(report, expected);
 }
 

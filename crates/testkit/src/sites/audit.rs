@@ -2,14 +2,16 @@
 //!
 //! [`audited`] gives the answers of the site by URL, and the issues that an audit has to find: these, and no others. The cases are in
 //! `audit/pages.rs` (faults of single pages), `audit/declarations.rs` (what pages and answers say of themselves), `audit/links.rs` (faults that
-//! show only in the whole site) and `audit/transport.rs` (certificates and https), `audit/further.rs` (marks of links, images, frames and fields, and headers).
+//! show only in the whole site), `audit/robots_files.rs` (robots.txt and sitemaps), `audit/transport.rs` (certificates and https) and `audit/further.rs` (marks of links, images, frames and fields, and headers).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use http::Version;
 use huntsman_crawler::CertificateFault;
 use url::Position;
 
@@ -20,11 +22,17 @@ use crate::ScriptedDownloader;
 mod declarations;
 mod further;
 mod links;
+mod named;
 mod pages;
+mod robots_files;
 mod transport;
+mod traps;
 
 /// Where the site is.
 pub const AUDITED: &str = "https://audit.example";
+
+/// The port of the host of the site that speaks HTTP/1.1 only.
+const OLD_PORT: u16 = 8_450;
 
 /// Links on one list of pages.
 const LISTED: usize = 60;
@@ -47,7 +55,9 @@ pub struct Audited {
 type Certificate = (Vec<u8>, Option<CertificateFault>);
 
 /// Other hosts at which an audit of the site begins, too.
-pub const ALSO_AUDITED: [&str; 6] = [
+pub const ALSO_AUDITED: [&str; 8] = [
+    "https://map.example/",
+    "https://unlisted.example/",
     "https://redirecting.example/",
     "https://silent.example/",
     "https://expired.example/",
@@ -64,6 +74,9 @@ pub fn audited() -> Audited {
     links::add(&mut site);
     further::add(&mut site);
     transport::add(&mut site);
+    robots_files::add(&mut site);
+    named::add(&mut site);
+    traps::add(&mut site);
     site.finish()
 }
 
@@ -87,7 +100,11 @@ impl Audited {
             let reply = known
                 .unwrap_or_else(|| if is_elsewhere { Reply::text("elsewhere") } else { Reply::status(404) });
             match certificate {
-                Some((der, None)) => reply.certificate(der.clone()),
+                Some((der, None)) => {
+                    let is_old = request.url.port() == Some(OLD_PORT);
+                    let version = if is_old { Version::HTTP_11 } else { Version::HTTP_2 };
+                    reply.certificate(der.clone()).version(version)
+                }
                 _ => reply,
             }
         })
@@ -106,6 +123,7 @@ pub(super) struct Draft {
     canonical: String,
     viewport: String,
     graph: String,
+    icon: String,
     head: String,
     h1: String,
     body: String,
@@ -119,7 +137,8 @@ pub(super) struct Draft {
 
 impl Draft {
     fn new(url: &str) -> Self {
-        let path = url.trim_start_matches(AUDITED).trim_matches('/').replace(['/', '_'], " ");
+        let path = url.trim_start_matches(AUDITED).trim_start_matches("https://");
+        let path = path.trim_matches('/').replace(['/', '_'], " ");
         let name: String = path.chars().take(30).collect();
         Self {
             doctype: "<!doctype html>".to_owned(),
@@ -131,8 +150,9 @@ impl Draft {
             ),
             canonical: format!("<link rel=canonical href=\"{url}\">"),
             viewport: "<meta name=viewport content=\"width=device-width\">".to_owned(),
-            graph: "<meta property=og:title content=Moths><meta property=og:image content=/moth.png>"
+            graph: "<meta property=og:title content=Moths><meta property=og:image content=\"https://audit.example/moth.png\">"
                 .to_owned(),
+            icon: "<link rel=icon href=/icon.svg>".to_owned(),
             head: String::new(),
             h1: format!("<h1>{name}</h1>"),
             body: String::new(),
@@ -196,6 +216,12 @@ impl Draft {
         self
     }
 
+    /// Replaces the link to the icon.
+    pub(super) fn icon(mut self, element: &str) -> Self {
+        element.clone_into(&mut self.icon);
+        self
+    }
+
     /// Adds to the head.
     pub(super) fn head(mut self, html: &str) -> Self {
         self.head.push_str(html);
@@ -252,8 +278,16 @@ impl Draft {
 
     fn reply(self) -> Reply {
         let mut page = format!("{}{}<head>{}", self.doctype, self.html, self.charset);
-        for part in [&self.title, &self.description, &self.canonical, &self.viewport, &self.graph, &self.head]
-        {
+        let parts = [
+            &self.title,
+            &self.description,
+            &self.canonical,
+            &self.viewport,
+            &self.graph,
+            &self.icon,
+            &self.head,
+        ];
+        for part in parts {
             page.push_str(part);
         }
         page.push_str("</head><body>");
@@ -337,6 +371,13 @@ impl Builder {
         self.answers.insert(url_of(path), reply);
     }
 
+    /// Lets an answer that was added come after this many milliseconds.
+    pub(super) fn delay(&mut self, path: &str, milliseconds: u64) {
+        let url = url_of(path);
+        let reply = self.answers.remove(&url).expect("the answer was added before");
+        self.answers.insert(url, reply.after(Duration::from_millis(milliseconds)));
+    }
+
     /// Sets the answer from the second request on.
     pub(super) fn once_more(&mut self, path: &str, reply: Reply) {
         self.later.insert(url_of(path), reply);
@@ -403,22 +444,8 @@ impl Builder {
                 .h1("<h1>Front</h1>")
                 .body(&lists)
         });
-        self.answer(
-            "/robots.txt",
-            Reply::text(format!("User-agent: *\nDisallow: /private/\nSitemap: {AUDITED}/sitemap.xml\n")),
-        );
-        let entries: String = self
-            .listed
-            .iter()
-            .map(|url| format!("<url><loc>{}</loc></url>", url.replace('&', "&amp;")))
-            .collect();
-        let sitemap = format!(
-            "<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">{entries}</urlset>"
-        );
-        self.answer(
-            "/sitemap.xml",
-            Reply::status(200).header("content-type", "application/xml").body(sitemap),
-        );
+        let listed = std::mem::take(&mut self.listed);
+        self.answer("/sitemap.xml", robots_files::sitemap(&listed));
         let Self { expected, cases, answers, later, certificates, .. } = self;
         Audited { expected, cases, answers, later, certificates }
     }

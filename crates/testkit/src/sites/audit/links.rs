@@ -1,4 +1,4 @@
-//! Faults that show only in the whole site: broken links, redirects, targets, duplicates, sitemaps.
+//! Faults that show only in the whole site: broken links, redirects, targets, duplicates.
 
 use huntsman_crawler::FetchErrorKind as Failure;
 
@@ -13,7 +13,6 @@ pub(super) fn add(site: &mut Builder) {
     robots(site);
     follows(site);
     canonicals(site);
-    sitemaps(site);
     series(site);
     duplicates(site);
     alternates(site);
@@ -290,39 +289,6 @@ fn canonicals(site: &mut Builder) {
         site.page(&format!("/{code}/miss-2"), |p| p.canonical(&canonical(&own)));
         site.misses(code, 2);
     }
-}
-
-fn sitemaps(site: &mut Builder) {
-    site.hidden("/orphan/planted", |p| p);
-    site.list("/orphan/planted");
-    site.expect("orphan", "/orphan/planted");
-    site.page("/orphan/miss-1", |p| p);
-    site.list("/orphan/miss-1");
-    site.hidden("/orphan/miss-2", |p| p.head("<meta name=robots content=noindex>"));
-    site.list("/orphan/miss-2");
-    site.expect("noindex", "/orphan/miss-2");
-    site.misses("orphan", 2);
-    site.expect("noindex-in-sitemap", "/orphan/miss-2");
-    site.misses("noindex-in-sitemap", 2);
-    site.list("/private/listed");
-    site.expect("blocked-in-sitemap", "/private/listed");
-    site.misses("blocked-in-sitemap", 2);
-    site.list("/noncanonical-in-sitemap/planted");
-    site.page("/noncanonical-in-sitemap/planted", |p| {
-        p.canonical(&format!("<link rel=canonical href=\"{AUDITED}/\">"))
-    });
-    site.expect("noncanonical-in-sitemap", "/noncanonical-in-sitemap/planted");
-    site.list("/noncanonical-in-sitemap/miss");
-    site.page("/noncanonical-in-sitemap/miss", |p| {
-        p.canonical("").header("link", &format!("<{AUDITED}/noncanonical-in-sitemap/miss>; rel=canonical"))
-    });
-    site.misses("noncanonical-in-sitemap", 2);
-    for path in ["/non200-in-sitemap/gone", "/non200-in-sitemap/moved"] {
-        site.list(path);
-        site.expect("non200-in-sitemap", path);
-    }
-    site.answer("/non200-in-sitemap/moved", Reply::redirect(301, "/"));
-    site.misses("non200-in-sitemap", 2);
 }
 
 fn series(site: &mut Builder) {

@@ -65,6 +65,7 @@ fn certificates(site: &mut Builder) {
     }
     // A certificate that is signed by itself is no fault if it is trusted, and one of another site is not a fault of this one.
     host(site, 8_453, valid_for(90));
+    host(site, super::OLD_PORT, valid_for(90));
     site.page("/certificate-invalid/miss-2", |page| {
         page.body("<a href=\"https://badly.example/\">A site with a bad certificate</a>")
     });
@@ -88,8 +89,10 @@ fn plain(site: &mut Builder) {
     site.answer("http://silent.example/", Reply::error(huntsman_crawler::FetchErrorKind::Connect));
     for host in ["redirecting", "silent"] {
         let url = format!("https://{host}.example/");
+        // One has its icon at the usual place, the other one names it as old pages do.
+        let icon = if host == "silent" { "" } else { "<link rel=\"shortcut icon\" href=/old.ico>" };
         site.hidden(&url, |page| {
-            page.title(&format!("<title>The front page of a host: {host}</title>"))
+            page.icon(icon).title(&format!("<title>The front page of a host: {host}</title>"))
                 .h1(&format!("<h1>{host}</h1>"))
                 .description(&format!("<meta name=description content=\"The front page of the host called {host}, which does not answer by http with a page.\">"))
                 .body(&format!("<a href=\"{AUDITED}/\">The site that it belongs to</a>"))
