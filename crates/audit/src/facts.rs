@@ -18,7 +18,10 @@ pub(crate) const OF_RESOURCES: &[&str] = &[
 
 /// Need sitemaps.
 pub(crate) const OF_SITEMAPS: &[&str] =
-    &["blocked-in-sitemap", "noindex-in-sitemap", "non200-in-sitemap", "noncanonical-in-sitemap", "orphan"];
+    &["blocked-in-sitemap", "noindex-in-sitemap", "non200-in-sitemap", "noncanonical-in-sitemap"];
+
+/// Need sitemaps, or logs of servers.
+pub(crate) const OF_LISTS: &[&str] = &["orphan"];
 
 /// Need a crawl that ended by itself: they are about what is nowhere.
 pub(crate) const OF_ABSENCE: &[&str] = &["only-nofollow-inlinks", "orphan"];
@@ -95,7 +98,7 @@ mod tests {
     fn every_name_is_a_code() {
         let codes = crate::codes();
         let lists = [OF_EXTERNAL, OF_RESOURCES, OF_SITEMAPS, OF_ABSENCE, OF_REQUESTS, OF_HEADERS, OF_WIRE];
-        for name in lists.into_iter().chain([OF_TLS, OF_FOLLOWING]).flatten() {
+        for name in lists.into_iter().chain([OF_TLS, OF_FOLLOWING, OF_LISTS]).flatten() {
             assert!(codes.iter().any(|code| code.name == *name), "{name}");
         }
     }

@@ -26,6 +26,7 @@ mod causes;
 mod choices;
 mod code;
 mod compare;
+mod custom;
 mod earlier;
 mod edges;
 mod exports;
@@ -43,6 +44,7 @@ mod likeness;
 mod links;
 mod links_table;
 mod lists;
+mod logs;
 mod look;
 mod markdown;
 mod measure;
@@ -68,6 +70,7 @@ pub use audit::{Audit, AuditBuilder, AuditOptions, settings};
 pub use budget::{Budget, BudgetFailure};
 pub use code::{Code, Level, PageClass, Severity};
 pub use compare::{Compare, Comparison, PageCounts, Standing};
+pub use custom::Custom;
 pub use earlier::Earlier;
 pub use exports::{Export, SourceMap};
 pub use finding::{Finding, Findings, Place};
@@ -81,6 +84,7 @@ pub use links::{
     CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,
     StatusRanges, Target, UnreadSource,
 };
+pub use logs::{LogFile, LogReader, Logs};
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
 pub use record::{Alternate, Answered, Edge, EdgeKind, HtmlRecord, Kind, Record};

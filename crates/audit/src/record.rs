@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::custom::Custom;
 use crate::finding::{Finding, Place};
 use crate::likeness::Likeness;
 use crate::measure::Measure;
@@ -252,6 +253,9 @@ pub struct Record {
     pub tls: Option<TlsRecord>,
     /// What the page says, if it is HTML that was received whole with a status of 2xx.
     pub html: Option<HtmlRecord>,
+    /// What fields and searches of the user found in the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<Box<Custom>>,
 }
 
 /// All that a crawl finds in one answer; the item of [`AuditSpider`](crate::AuditSpider).

@@ -25,8 +25,10 @@ use self::answers::Known;
 use self::columns::{Columns, Flag};
 use self::references::{Fragment, Pointer};
 use crate::code::PageClass;
+use crate::custom::CustomNames;
 use crate::edges::EdgeReader;
 use crate::finding::Finding;
+use crate::logs::{Joined, Logs};
 use crate::record::{Edge, EdgeKind, Kind, Record};
 use crate::segment::{Judged, Locator, answer_at, no_entry};
 use crate::tls::TlsRecord;
@@ -79,6 +81,7 @@ pub struct Site {
     cache: Cache<Vec<u8>>,
     limits: AuditSettings,
     is_complete: bool,
+    logs: Option<Joined>,
     failure: Mutex<Option<Error>>,
 }
 
@@ -94,6 +97,7 @@ struct Parts {
     own: HashSet<String>,
     tls: BTreeMap<String, TlsRecord>,
     number_of_references: u64,
+    custom: CustomNames,
     scratch: Scratch,
 }
 
@@ -106,6 +110,7 @@ impl Site {
             cache: Cache::default(),
             limits,
             is_complete,
+            logs: None,
             failure: Mutex::new(None),
         })
     }
@@ -235,6 +240,27 @@ impl Site {
     /// A finding with the places of these references. Of many only the first are kept, and all are counted.
     pub fn told<'a>(&self, finding: Finding, references: impl Iterator<Item = Mention<'a>>) -> Finding {
         references.fold(finding, |finding, reference| finding.at_made(|| reference.place()))
+    }
+
+    /// Looks up what logs of servers say of the URLs of the site.
+    pub(crate) fn join(&mut self, logs: &Logs) -> Result<()> {
+        self.logs = Some(Joined::of(logs, self)?);
+        self.check()
+    }
+
+    /// What logs of servers say.
+    pub(crate) fn logs(&self) -> Option<&Joined> {
+        self.logs.as_ref()
+    }
+
+    /// Whether the audit knows a URL in just this spelling.
+    pub(crate) fn is_spelled(&self, address: Address<'_>, url: &str) -> bool {
+        self.parts.addresses.number(url) == Some(address.number)
+    }
+
+    /// The names of fields and searches of the user.
+    pub(crate) fn custom_names(&self) -> &CustomNames {
+        &self.parts.custom
     }
 
     /// Number of bytes of what the crawl found.

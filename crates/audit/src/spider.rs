@@ -13,11 +13,13 @@ use huntsman_crawler::{
 use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
 
+use crate::custom::CustomReader;
 use crate::finding::{Finding, Findings, Place};
+use crate::logs::Logs;
 use crate::page::{AuditedPage, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, Record};
 use crate::rule::RuleSet;
-use crate::site::authority;
+use crate::site::{authority, front_of};
 use crate::tls::TlsRecord;
 
 /// Why a URL is requested; a name of [`Kind`].
@@ -67,11 +69,19 @@ pub(crate) struct Reach {
 pub(crate) struct Judge {
     limits: AuditSettings,
     rules: RuleSet,
+    custom: Option<CustomReader>,
 }
 
 impl Judge {
     pub(crate) fn from_settings(settings: &Settings, rules: RuleSet) -> Result<Self> {
-        Ok(Self { limits: settings.of()?, rules })
+        let limits: AuditSettings = settings.of()?;
+        Ok(Self { custom: CustomReader::of(&limits)?, limits, rules })
+    }
+
+    /// Adds what the user reads from a page of the site.
+    pub(crate) fn add_custom(&self, page: &Page, record: &mut Record) {
+        let custom = self.custom.as_ref().filter(|_| record.kind == Kind::Page);
+        record.custom = custom.and_then(|custom| custom.read(page)).map(Box::new);
     }
 }
 
@@ -112,13 +122,15 @@ pub(crate) fn keep_redirects(request: &mut Request) {
 pub struct AuditSpider {
     start: Mutex<Option<Start>>,
     reach: Reach,
+    /// Logs of servers, whose URLs are requested, too.
+    logs: Option<Logs>,
     /// Hosts without an answer that were told, and hosts that were probed.
     seen: Mutex<HashSet<String>>,
 }
 
 impl AuditSpider {
-    pub(crate) fn new(start: Start, reach: Reach) -> Self {
-        Self { start: Mutex::new(Some(start)), reach, seen: Mutex::default() }
+    pub(crate) fn new(start: Start, reach: Reach, logs: Option<Logs>) -> Self {
+        Self { start: Mutex::new(Some(start)), reach, logs, seen: Mutex::default() }
     }
 
     /// Whether this is the first time that the spider meets this name.
@@ -255,6 +267,21 @@ impl AuditSpider {
         if let (true, Ok(url)) = (self.is_first(origin), page.url().join(PROBE)) {
             out.request(Request::get(url).with_meta(KIND, Kind::Probe.name().to_owned()));
             self.ask_by_http(page.url(), out);
+            self.ask_for_logged(page.url(), out);
+        }
+    }
+
+    /// Asks for URLs that stand in logs. Those of lines without a host may be on each host where the crawl begins.
+    fn ask_for_logged(&self, url: &Url, out: &mut Output<Answered>) {
+        let front = front_of(url.as_str());
+        for (host, target) in self.logs.iter().flat_map(Logs::targets) {
+            let logged = match host.as_str() {
+                "" => Url::parse(&format!("{}{target}", front.trim_end_matches('/'))),
+                host => Url::parse(&format!("{}://{host}{target}", url.scheme())),
+            };
+            if let Some(logged) = logged.ok().filter(|logged| in_scope(logged, out.context())) {
+                out.request(Request::get(logged));
+            }
         }
     }
 
@@ -312,6 +339,7 @@ impl Spider for AuditSpider {
             self.follow(&answered, out);
             self.probe(page, out);
         }
+        judge.add_custom(page, &mut answered.record);
         self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));
         out.item(answered);
         Ok(())

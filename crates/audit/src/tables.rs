@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::audit::Audit;
 use crate::code::PageClass;
+use crate::custom::Custom;
 use crate::issue::Issue;
+use crate::logs::Joined;
 use crate::page::width;
 use crate::site::Answer;
 
@@ -48,6 +50,14 @@ pub(crate) struct PageLine<'a> {
     pub(crate) last_modified: Option<&'a str>,
     pub(crate) text_key: Option<&'a str>,
     pub(crate) issues: usize,
+    /// Requests in server logs: of anybody, and of robots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log_requests: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log_robot_requests: Option<u32>,
+    /// What fields and searches of the user found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) custom: Option<&'a Custom>,
 }
 
 impl<'a> PageLine<'a> {
@@ -86,6 +96,9 @@ impl<'a> PageLine<'a> {
             last_modified: page.last_modified.as_deref(),
             text_key: html.map(|html| html.text_key.as_str()),
             issues,
+            log_requests: page.address().log_hits().map(|[hits, _]| hits),
+            log_robot_requests: page.address().log_hits().map(|[_, robots]| robots),
+            custom: page.custom.as_deref(),
         }
     }
 }
@@ -136,7 +149,7 @@ impl Audit {
         made.map_err(|error| Error::from(error).context(format!("writing {}", tables.display())))?;
         self.write_issue_tables(&tables)?;
         let mut pages = Table::create(&tables.join("pages.csv"))?;
-        self.each_page(&mut |page| pages.row(&json!(page)))?;
+        self.each_page(&mut |page| pages.row(&self.row_of_page(page)))?;
         pages.finish()?;
         self.write_lists(&tables)?;
         self.write_links(&tables)
@@ -191,6 +204,7 @@ impl Audit {
             "gate": self.gate,
             "budget": self.budget,
             "compared": self.comparison,
+            "logs": self.site.logs().map(Joined::totals),
             "trend": self.trend(),
         })
     }

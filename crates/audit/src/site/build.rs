@@ -16,6 +16,7 @@ use super::columns::{Columns, Flag};
 use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
 use super::{Fault, Parts, Site, authority, fault, fold};
+use crate::custom::CustomNames;
 use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
 use crate::record::{EdgeKind, HtmlRecord, Kind, Record};
@@ -139,6 +140,7 @@ struct Build<'a> {
     own: HashSet<String>,
     /// The certificates of hosts of the site.
     tls: BTreeMap<String, TlsRecord>,
+    custom: CustomNames,
 }
 
 /// The site of what was found. `is_complete` says whether the crawl ended by itself.
@@ -147,14 +149,24 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
     let Read { known, references, fragments, links, number_of_references } = build.read_answers()?;
-    let Build { scratch, addresses, mut columns, own, tls, .. } = build;
+    let Build { scratch, addresses, mut columns, own, tls, custom, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
     let (graph, references) = Graph::of(references.finish()?, &columns, &scratch)?;
     columns.ranks = graph.ranks()?;
     drop(graph);
-    let parts =
-        Parts { addresses, columns, known, references, fragments, own, tls, number_of_references, scratch };
+    let parts = Parts {
+        addresses,
+        columns,
+        known,
+        references,
+        fragments,
+        own,
+        tls,
+        number_of_references,
+        custom,
+        scratch,
+    };
     let mut site = Site::new(parts, found.segment, limits, is_complete)?;
     site.find_unreachable_hosts()?;
     site.find_later_pages()?;
@@ -168,6 +180,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     let mut own = HashSet::new();
     let mut missing = HashSet::new();
     let mut tls = BTreeMap::new();
+    let mut custom = CustomNames::default();
     let mut ordinal = 0_u32;
     each_entry(&found.segment, &mut |_, entry| {
         let parts = match entry {
@@ -186,6 +199,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
             missing.extend(record.html.as_ref().map(|html| html.text_key.clone()));
         }
         add_tls(&record, &mut tls);
+        record.custom.iter().for_each(|found| custom.add(found));
         named(&record).try_for_each(|url| urls.add(url).map(drop))?;
         each_target(&found.segment, parts, &mut |url, _| urls.add(url).map(drop))
     })?;
@@ -214,7 +228,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
         }
         columns.set_if(number, Flag::START, candidate.is_start);
     }
-    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls })
+    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls, custom })
 }
 
 /// Adds the certificate of the host of an answer. Of several the same one is kept in any order of arrival: one that was refused, or else the one

@@ -5,9 +5,11 @@ use huntsman_audit::{Audit, Issue};
 mod answers;
 mod catalogue;
 mod compare;
+mod custom;
 mod exports;
 mod issues;
 mod links;
+mod logs;
 
 /// The issues that count.
 fn all_issues(audit: &Audit) -> Vec<Issue> {

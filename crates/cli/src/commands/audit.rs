@@ -5,6 +5,7 @@ mod codes;
 mod compare;
 mod demo;
 mod forms;
+mod sources;
 
 use std::path::{Path, PathBuf};
 
@@ -102,6 +103,9 @@ struct JudgedArgs {
     budget: Vec<String>,
 
     #[command(flatten)]
+    sources: sources::SourceArgs,
+
+    #[command(flatten)]
     forms: forms::FormArgs,
 }
 
@@ -152,9 +156,11 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
     defaults.extend(huntsman::audit::settings());
     defaults.extend(demo.is_some().then(Demo::quiet));
     let mut flags = site.settings();
+    flags.extend(judged.sources.settings());
     flags.extend(demo.iter().flat_map(Demo::settings));
     let config = Config::load(&site.settings, defaults, flags)?;
     options.check(&config.settings)?;
+    let options = options.logs(judged.sources.logs(&config.settings)?);
     let forms = Forms::of(&judged.forms)?;
     if let Some(dir) = &judged.job {
         return again::job(dir, &options, &config, &forms);
