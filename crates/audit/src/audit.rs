@@ -17,6 +17,7 @@ use crate::choices::{Choices, Wanted};
 use crate::code::{Code, PageClass};
 use crate::compare::Comparison;
 use crate::custom::CustomReader;
+use crate::documents::{PdfReader, ReadPdf};
 use crate::earlier::{Earlier, KnownIssues};
 use crate::facts;
 use crate::found::Found;
@@ -56,6 +57,7 @@ pub struct AuditOptions {
     budget: Vec<String>,
     baseline: Option<Earlier>,
     logs: Option<Logs>,
+    pdf: Option<PdfReader>,
 }
 
 impl std::fmt::Debug for AuditOptions {
@@ -83,6 +85,7 @@ impl AuditOptions {
             budget: Vec::new(),
             baseline: None,
             logs: None,
+            pdf: None,
         }
     }
 
@@ -148,6 +151,12 @@ impl AuditOptions {
         self
     }
 
+    /// Reads PDF files by this reader; without one they are answers without text and links.
+    pub fn pdf_reader(mut self, reader: Option<Arc<dyn ReadPdf>>) -> Self {
+        self.pdf = reader;
+        self
+    }
+
     /// Whether there is an earlier audit to compare with.
     pub fn has_baseline(&self) -> bool {
         self.baseline.is_some()
@@ -204,10 +213,10 @@ impl AuditOptions {
         let spider = Sitemaps::new(AuditSpider::new(start, self.reach, self.logs.clone()))
             .on_sitemap(|page, _, out| of_sitemap(page, out));
         let discovery = self.sitemaps.then(|| RobotsSitemaps::of(&spider));
-        let rules = self.rules.clone();
-        let builder = CrawlerBuilder::new(spider)
-            .plugin(Defaults)
-            .component(move |settings: &Settings| Judge::from_settings(settings, rules).map(Some));
+        let (rules, pdf) = (self.rules.clone(), self.pdf.clone());
+        let builder = CrawlerBuilder::new(spider).plugin(Defaults).component(move |settings: &Settings| {
+            Judge::from_settings(settings, rules).map(|judge| Some(judge.with_pdf(pdf)))
+        });
         match discovery {
             Some(discovery) => builder.plugin(discovery),
             None => builder,

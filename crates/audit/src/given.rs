@@ -56,7 +56,8 @@ pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<
         let page = given.page()?;
         let mut answered = Answered::from(record_of(&page));
         if answered.record.redirect.is_none() {
-            judged(&page, &mut answered, &limits, rules);
+            let is_html = judged(&page, &mut answered, &limits, rules);
+            let _ = !is_html && judge.add_document(&page, &mut answered);
         }
         judge.add_custom(&page, &mut answered.record);
         number += 1;

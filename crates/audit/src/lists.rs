@@ -30,6 +30,7 @@ impl Audit {
         self.write_duplicates(folder)?;
         self.write_custom(folder)?;
         self.write_logs(folder)?;
+        self.write_structured(folder)?;
         self.write_answers(folder)
     }
 

@@ -18,6 +18,7 @@ use crate::likeness::Likeness;
 use crate::place::Lines;
 use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord};
 use crate::soft_404;
+use crate::structured;
 
 /// Text of links and other values that is kept.
 const MAX_TEXT: usize = 200;
@@ -334,6 +335,7 @@ impl<'a> AuditedPage<'a> {
             likeness: Likeness::of(text),
             has_scripts: self.facts.scripts > 0,
             is_soft_404: self.is_soft_404(),
+            structured: structured::of(self),
         }
     }
 

@@ -14,6 +14,7 @@ use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
 
 use crate::custom::CustomReader;
+use crate::documents::{self, PdfReader};
 use crate::finding::{Finding, Findings, Place};
 use crate::logs::Logs;
 use crate::page::{AuditedPage, without_fragment};
@@ -70,12 +71,30 @@ pub(crate) struct Judge {
     limits: AuditSettings,
     rules: RuleSet,
     custom: Option<CustomReader>,
+    pdf: Option<PdfReader>,
 }
 
 impl Judge {
     pub(crate) fn from_settings(settings: &Settings, rules: RuleSet) -> Result<Self> {
         let limits: AuditSettings = settings.of()?;
-        Ok(Self { custom: CustomReader::of(&limits)?, limits, rules })
+        Ok(Self { custom: CustomReader::of(&limits)?, limits, rules, pdf: None })
+    }
+
+    /// Reads PDF files, too.
+    pub(crate) fn with_pdf(mut self, pdf: Option<PdfReader>) -> Self {
+        self.pdf = pdf;
+        self
+    }
+
+    /// Adds what a document of the site says, and where its links lead. Returns whether it is one.
+    pub(crate) fn add_document(&self, page: &Page, answered: &mut Answered) -> bool {
+        if answered.record.kind != Kind::Page {
+            return false;
+        }
+        let Some((document, edges)) = documents::read(page, self.pdf.as_ref()) else { return false };
+        answered.record.document = Some(Box::new(document));
+        answered.edges = edges;
+        true
     }
 
     /// Adds what the user reads from a page of the site.
@@ -338,6 +357,8 @@ impl Spider for AuditSpider {
         {
             self.follow(&answered, out);
             self.probe(page, out);
+        } else if judge.add_document(page, &mut answered) {
+            self.follow(&answered, out);
         }
         judge.add_custom(page, &mut answered.record);
         self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));

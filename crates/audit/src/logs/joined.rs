@@ -167,14 +167,7 @@ impl Joined {
     }
 
     /// Calls `each` with all URLs of the site in the logs, in order.
-    pub(crate) fn each_url<'a>(
-        &self,
-        site: &'a Site,
-        each: &mut dyn FnMut(&OfUrl<'_>) -> Result<()>,
-    ) -> Result<()>
-    where
-        Self: 'a,
-    {
+    pub(crate) fn each_url(&self, site: &Site, each: &mut dyn FnMut(&OfUrl<'_>) -> Result<()>) -> Result<()> {
         each_url(&self.visits, &mut |visits| each(&OfUrl::of(site, visits)))
     }
 

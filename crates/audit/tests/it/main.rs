@@ -6,10 +6,12 @@ mod answers;
 mod catalogue;
 mod compare;
 mod custom;
+mod documents;
 mod exports;
 mod issues;
 mod links;
 mod logs;
+mod structured;
 
 /// The issues that count.
 fn all_issues(audit: &Audit) -> Vec<Issue> {

@@ -5,6 +5,7 @@ mod codes;
 mod compare;
 mod demo;
 mod forms;
+mod pdf;
 mod sources;
 
 use std::path::{Path, PathBuf};
@@ -151,6 +152,7 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
         .ignore(judged.ignore_code)
         .fail_on(judged.forms.with_ci(judged.fail_on, judged.fail_on_code))
         .budget(judged.budget)
+        .pdf_reader(pdf::reader())
         .baseline(judged.baseline.as_deref().map(Earlier::open).transpose()?);
     let mut defaults = super::crawl::defaults();
     defaults.extend(huntsman::audit::settings());

@@ -1,5 +1,6 @@
 //! `huntsman audit` with what it reads besides the site.
 
+use huntsman_testkit::browser::Browser;
 use huntsman_testkit::{RunningSite, Site};
 use serde_json::Value;
 
@@ -27,6 +28,12 @@ fn fields_of_a_file_are_columns_and_robots_txt_is_judged_as_the_robot_that_is_na
     assert_eq!(said.code, Some(0), "{said:?}");
     let table = std::fs::read_to_string(dir.path().join("out/csv/custom.csv")).unwrap();
     assert!(table.starts_with("url,price,errors\n") && table.contains("/mill,9,"), "{table}");
+    let browser = Browser::start();
+    browser.open(&format!("file://{}#custom", dir.path().join("out/report.html").display()));
+    browser.wait_for(".rows[aria-label='values of pages'] td");
+    let shown = browser.text("main");
+    assert!(shown.contains("css \".price::text\"") && shown.contains("7.5 (1)"), "{shown}");
+    assert_eq!(browser.console_messages(), [""; 0]);
     let blocked = |code: &Value| code == "blocked-by-robots";
     let codes = |dir: &std::path::Path| -> Vec<Value> {
         lines(dir.join("out/issues.jsonl")).into_iter().map(|issue| issue["code"].clone()).collect()
@@ -76,6 +83,12 @@ fn server_logs_tell_which_pages_robots_ask_for() {
             .collect::<Vec<_>>()
     };
     assert_eq!(orphans(dir.path()), [site.url("/lone").as_str()]);
+    let browser = Browser::start();
+    browser.open(&format!("file://{}#logs", dir.path().join("out/report.html").display()));
+    browser.wait_for("#view-logs:not([hidden]) table");
+    let shown = browser.text("main");
+    assert!(shown.contains("Googlebot") && shown.contains("Pages that robots visit most"), "{shown}");
+    assert_eq!(browser.console_messages(), [""; 0]);
     let robots = std::fs::read_to_string(dir.path().join("out/csv/log_robots.csv")).unwrap();
     assert!(
         robots.contains("\nGooglebot,search,by the addresses that its operator publishes,2,2,0,2,2,0,0,0,"),
