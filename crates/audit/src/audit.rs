@@ -76,7 +76,7 @@ impl AuditOptions {
     /// The built-in rules, and these.
     pub fn with_rules(own: Vec<Box<dyn Rule>>) -> Self {
         Self {
-            reach: Reach { follow: true, external: true, resources: true },
+            reach: Reach { follow: true, external: true, resources: true, pdf: false },
             sitemaps: true,
             rules: RuleSet::new(own),
             only: Vec::new(),
@@ -151,8 +151,9 @@ impl AuditOptions {
         self
     }
 
-    /// Reads PDF files by this reader; without one they are answers without text and links.
+    /// Reads PDF files, whose addresses end with `.pdf`, by this reader; without one they are answers without text and links.
     pub fn pdf_reader(mut self, reader: Option<Arc<dyn ReadPdf>>) -> Self {
+        self.reach.pdf = reader.is_some();
         self.pdf = reader;
         self
     }

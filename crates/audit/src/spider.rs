@@ -63,6 +63,8 @@ pub(crate) struct Reach {
     pub(crate) external: bool,
     /// Images, scripts and styles are looked at.
     pub(crate) resources: bool,
+    /// PDF files are read.
+    pub(crate) pdf: bool,
 }
 
 /// The part of an audit in the crawl: it asks for the facts of pages, and keeps redirects from being followed by themselves, because each hop
@@ -188,7 +190,7 @@ impl AuditSpider {
     fn look_at(&self, url: Url, kind: EdgeKind, cx: &Context, out: &mut Output<Answered>) {
         if in_scope(&url, cx) {
             match kind {
-                EdgeKind::Link if self.reach.follow => out.request(Request::get(url)),
+                EdgeKind::Link if self.reach.follow => out.request(self.page_request(url)),
                 EdgeKind::Script | EdgeKind::Style | EdgeKind::Frame => {
                     out.request(Request::get(url).with_meta(KIND, Kind::Resource.name().to_owned()));
                 }
@@ -222,6 +224,13 @@ impl AuditSpider {
         out.request(external(url, 0));
     }
 
+    /// A request for a page or a document of the site. The body of a PDF file is asked for, which others of its kind are not.
+    fn page_request(&self, url: Url) -> Request {
+        let is_pdf = self.reach.pdf && url.path().to_ascii_lowercase().ends_with(".pdf");
+        let request = Request::get(url);
+        if is_pdf { request.with_meta(meta::DOWNLOAD_BINARY, true) } else { request }
+    }
+
     /// Follows a redirect, as the same kind of request.
     fn redirected(&self, page: &Page, record: &Record, out: &mut Output<Answered>) {
         let Some(target) = record.redirect.as_ref().and_then(|url| Url::parse(url).ok()) else { return };
@@ -246,7 +255,7 @@ impl AuditSpider {
                 let request = Request::get(target).with_meta(meta::IS_START_REQUEST, true);
                 out.request(request.with_meta(meta::ALLOW_OFFSITE, true));
             }
-            Kind::Page | Kind::External if is_own => out.request(Request::get(target)),
+            Kind::Page | Kind::External if is_own => out.request(self.page_request(target)),
             Kind::Resource if is_own => {
                 let next = Request::get(target).method(request.method.clone());
                 out.request(next.with_meta(KIND, Kind::Resource.name().to_owned()));

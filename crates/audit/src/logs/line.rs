@@ -169,7 +169,7 @@ fn json(line: &str) -> Result<Hit<'static>, &'static str> {
         agent: text(AGENT).filter(|agent| agent != "-").map(Cow::Owned),
         // A port may stand behind the address.
         address: text(ADDRESS)
-            .and_then(|text| text.parse().ok().or_else(|| Some(text.rsplit_once(':')?.0.parse().ok()?))),
+            .and_then(|text| text.parse().ok().or_else(|| text.rsplit_once(':')?.0.parse().ok())),
         time: text(TIME).and_then(|text| time::any(&text)),
         ..Hit::default()
     };

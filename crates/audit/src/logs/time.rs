@@ -37,7 +37,7 @@ pub(super) fn any(text: &str) -> Option<i64> {
 /// A number of seconds, or of milliseconds.
 pub(super) fn of_number(number: f64) -> Option<i64> {
     let seconds = if number > MOST_SECONDS { number / 1_000.0 } else { number };
-    (seconds >= 0.0 && seconds < MOST_SECONDS).then_some(seconds as i64)
+    (0.0..MOST_SECONDS).contains(&seconds).then_some(seconds as i64)
 }
 
 /// Days since 1970 began. Counts years from March on, so that the leap day is the last day of its year.

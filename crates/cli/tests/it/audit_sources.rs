@@ -1,7 +1,7 @@
 //! `huntsman audit` with what it reads besides the site.
 
 use huntsman_testkit::browser::Browser;
-use huntsman_testkit::{RunningSite, Site};
+use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 
 use crate::common::{huntsman, lines, run};
@@ -108,4 +108,37 @@ fn server_logs_tell_which_pages_robots_ask_for() {
         let failed = run(audit(dir.path(), &site).args(["--fresh", "--log", "access.log"]).args(wrong));
         assert!(failed.code == Some(2) && failed.stderr.contains(said), "{failed:?}");
     }
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn pdf_files_of_a_site_are_read_and_their_links_are_looked_at() {
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 595 842] >>",
+        "<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> /Annots [6 0 R] >>",
+        "<< /Length 57 >>\nstream\nBT /F1 9 Tf 1 0 0 1 40 800 Tm (The old mill stands) Tj ET\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        "<< /Type /Annot /Subtype /Link /A << /S /URI /URI (/gone) >> >>",
+    ];
+    let pdf = huntsman_testkit::pdf::file(&objects.map(|object| object.as_bytes().to_vec()));
+    let of_type = |body: Vec<u8>| Answer::status(200).header("content-type", "application/pdf").body(body);
+    let site = Site::builder()
+        .page("/", "<a href=/prices.pdf>Prices</a><a href=/broken.PDF>Broken</a>")
+        .answer("/prices.pdf", of_type(pdf))
+        .answer("/broken.PDF", of_type(b"%PDF-1.5 nothing".to_vec()))
+        .start_blocking();
+    let dir = tempfile::tempdir().unwrap();
+    let said = run(&mut audit(dir.path(), &site));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let pages = lines(dir.path().join("out/pages.jsonl"));
+    let page = |path: &str| pages.iter().find(|page| page["url"] == site.url(path).as_str()).unwrap();
+    assert_eq!((&page("/prices.pdf")["document"], &page("/prices.pdf")["words"]), (&"pdf".into(), &4.into()));
+    assert!(page("/broken.PDF")["document_error"].as_str().unwrap().contains("cannot be read"));
+    let issues = lines(dir.path().join("out/issues.jsonl"));
+    let gone = issues.iter().find(|issue| issue["code"] == "broken-internal-link").unwrap();
+    assert_eq!(
+        (&gone["url"], &gone["at"][0]["page"]),
+        (&site.url("/gone").as_str().into(), &site.url("/prices.pdf").as_str().into())
+    );
 }
