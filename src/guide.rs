@@ -84,6 +84,9 @@ struct CopiedTexts;
 #[doc = include_str!("../docs/guide/auditing.md")]
 struct Auditing;
 
+#[doc = include_str!("../docs/guide/auditing-sources.md")]
+struct AuditingSources;
+
 #[doc = include_str!("../docs/guide/links.md")]
 struct Links;
 

@@ -16,6 +16,8 @@ use crate::causes::{Cause, Causes};
 use crate::choices::{Choices, Wanted};
 use crate::code::{Code, PageClass};
 use crate::compare::Comparison;
+use crate::custom::CustomReader;
+use crate::documents::{PdfReader, ReadPdf};
 use crate::earlier::{Earlier, KnownIssues};
 use crate::facts;
 use crate::found::Found;
@@ -23,6 +25,7 @@ use crate::gate::{FailOn, GateFailure};
 use crate::history::Past;
 use crate::issue::{self, Issue};
 use crate::issues::{Issues, IssuesWriter};
+use crate::logs::{Joined, Logs};
 use crate::look::Look;
 use crate::rule::{Rule, RuleSet};
 use crate::score::{Score, Scorer};
@@ -53,6 +56,8 @@ pub struct AuditOptions {
     fail_on: Vec<String>,
     budget: Vec<String>,
     baseline: Option<Earlier>,
+    logs: Option<Logs>,
+    pdf: Option<PdfReader>,
 }
 
 impl std::fmt::Debug for AuditOptions {
@@ -71,7 +76,7 @@ impl AuditOptions {
     /// The built-in rules, and these.
     pub fn with_rules(own: Vec<Box<dyn Rule>>) -> Self {
         Self {
-            reach: Reach { follow: true, external: true, resources: true },
+            reach: Reach { follow: true, external: true, resources: true, pdf: false },
             sitemaps: true,
             rules: RuleSet::new(own),
             only: Vec::new(),
@@ -79,6 +84,8 @@ impl AuditOptions {
             fail_on: Vec::new(),
             budget: Vec::new(),
             baseline: None,
+            logs: None,
+            pdf: None,
         }
     }
 
@@ -138,6 +145,19 @@ impl AuditOptions {
         self
     }
 
+    /// Tells what these server logs say of the site. Pages that robots got, and that no page links to, are requested, too.
+    pub fn logs(mut self, logs: Option<Logs>) -> Self {
+        self.logs = logs;
+        self
+    }
+
+    /// Reads PDF files, whose addresses end with `.pdf`, by this reader; without one they are answers without text and links.
+    pub fn pdf_reader(mut self, reader: Option<Arc<dyn ReadPdf>>) -> Self {
+        self.reach.pdf = reader.is_some();
+        self.pdf = reader;
+        self
+    }
+
     /// Whether there is an earlier audit to compare with.
     pub fn has_baseline(&self) -> bool {
         self.baseline.is_some()
@@ -177,6 +197,7 @@ impl AuditOptions {
                 "--budget score_drop needs an earlier audit with a score: name it by --baseline DIR",
             ));
         }
+        CustomReader::of(&limits)?;
         Ok(Judgement {
             choices: Choices::new(&limits, &self.rules, Timestamp::wall())?,
             wanted: Wanted::parse(&self.only, &self.ignored, &self.rules)?,
@@ -190,12 +211,13 @@ impl AuditOptions {
     /// The crawl of an audit. Its items are the records that [`judge`](Self::judge) needs; pipelines keep them. It still lacks a downloader, and
     /// the settings of [`settings`].
     pub fn crawl(&self, start: Start) -> CrawlerBuilder<Sitemaps<AuditSpider>> {
-        let spider = Sitemaps::new(AuditSpider::new(start, self.reach)).on_sitemap(of_sitemap);
+        let spider = AuditSpider::new(start, self.reach, self.logs.clone());
+        let spider = Sitemaps::new(spider).on_sitemap(of_sitemap);
         let discovery = self.sitemaps.then(|| RobotsSitemaps::of(&spider));
-        let rules = self.rules.clone();
-        let builder = CrawlerBuilder::new(spider)
-            .plugin(Defaults)
-            .component(move |settings: &Settings| Judge::from_settings(settings, rules).map(Some));
+        let (rules, pdf) = (self.rules.clone(), self.pdf.clone());
+        let builder = CrawlerBuilder::new(spider).plugin(Defaults).component(move |settings: &Settings| {
+            Judge::from_settings(settings, rules).map(|judge| Some(judge.with_pdf(pdf)))
+        });
         match discovery {
             Some(discovery) => builder.plugin(discovery),
             None => builder,
@@ -210,7 +232,8 @@ impl AuditOptions {
         let Judgement { limits, mut choices, wanted, fail_on, budget, look } = self.judgement(settings)?;
         let mut not_judged = self.lacking(&found, is_complete);
         let known = self.baseline.as_ref().map(KnownIssues::of).transpose()?;
-        let site = crate::site::build(found, limits, is_complete)?;
+        let mut site = crate::site::build(found, limits, is_complete)?;
+        self.logs.iter().try_for_each(|logs| site.join(logs))?;
         if site.tls_hosts().next().is_none() {
             not_judged.extend(facts::OF_TLS.iter().map(|code| (*code).to_owned()));
         }
@@ -279,7 +302,12 @@ impl AuditOptions {
             codes,
             not_judged,
             limits,
-            notes: choices.notes(),
+            notes: site
+                .logs()
+                .map_or_else(Vec::new, Joined::notes)
+                .into_iter()
+                .chain(choices.notes())
+                .collect(),
             site,
             crawl: None,
             counted: Counted { score, new: known.map(|_| new), per_address },
@@ -308,6 +336,7 @@ impl AuditOptions {
             (!self.reach.external, facts::OF_EXTERNAL),
             (!self.reach.resources, facts::OF_RESOURCES),
             (!self.sitemaps, facts::OF_SITEMAPS),
+            (!self.sitemaps && self.logs.is_none(), facts::OF_LISTS),
             (!is_complete, facts::OF_ABSENCE),
             (!self.reach.follow, facts::OF_FOLLOWING),
         ];

@@ -25,12 +25,14 @@ pub(crate) const OF_SITEMAPS: &[&str] = &[
     "non200-in-sitemap",
     "noncanonical-in-sitemap",
     "not-in-sitemap",
-    "orphan",
     "sitemap-invalid",
     "sitemap-lastmod-invalid",
     "sitemap-missing",
     "sitemap-too-large",
 ];
+
+/// Need sitemaps, or logs of servers.
+pub(crate) const OF_LISTS: &[&str] = &["orphan"];
 
 /// Need a crawl that ended by itself: they are about what is nowhere.
 pub(crate) const OF_ABSENCE: &[&str] = &["not-in-sitemap", "only-nofollow-inlinks", "orphan"];
@@ -115,7 +117,7 @@ mod tests {
     fn every_name_is_a_code() {
         let codes = crate::codes();
         let lists = [OF_EXTERNAL, OF_RESOURCES, OF_SITEMAPS, OF_ABSENCE, OF_REQUESTS, OF_HEADERS, OF_WIRE];
-        for name in lists.into_iter().chain([OF_TLS, OF_FOLLOWING]).flatten() {
+        for name in lists.into_iter().chain([OF_TLS, OF_FOLLOWING, OF_LISTS]).flatten() {
             assert!(codes.iter().any(|code| code.name == *name), "{name}");
         }
     }

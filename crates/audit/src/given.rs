@@ -16,7 +16,7 @@ use crate::found::Found;
 use crate::record::Answered;
 use crate::rule::RuleSet;
 use crate::segment::Kept;
-use crate::spider::judged;
+use crate::spider::{Judge, judged};
 use huntsman_disk::{Scratch, Spool};
 
 /// A line of the file.
@@ -47,6 +47,7 @@ fn ok() -> u16 {
 /// Reads the pages of a file, and judges each of them alone.
 pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<Found> {
     let limits: AuditSettings = settings.of()?;
+    let judge = Judge::from_settings(settings, rules.clone())?;
     let scratch = Scratch::temporary();
     let kept = Kept::new(Spool::new(&scratch))?;
     let mut number = 0_u64;
@@ -56,8 +57,10 @@ pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<
         let page = given.page()?;
         let mut answered = Answered::from(record_of(&page));
         if answered.record.redirect.is_none() {
-            judged(&page, &mut answered, &limits, rules);
+            let is_html = judged(&page, &mut answered, &limits, rules);
+            let _ = !is_html && judge.add_document(&page, &mut answered);
         }
+        judge.add_custom(&page, &mut answered.record);
         number += 1;
         kept.answer(&answered)
     })?;
@@ -65,8 +68,14 @@ pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<
         return Err(Error::usage(format!("{} has no pages", path.display())));
     }
     let mut found = Found::kept(&kept, &scratch)?;
-    let mut lacks: Vec<&[&str]> =
-        vec![facts::OF_EXTERNAL, facts::OF_RESOURCES, facts::OF_SITEMAPS, facts::OF_REQUESTS, facts::OF_WIRE];
+    let mut lacks: Vec<&[&str]> = vec![
+        facts::OF_EXTERNAL,
+        facts::OF_RESOURCES,
+        facts::OF_SITEMAPS,
+        facts::OF_LISTS,
+        facts::OF_REQUESTS,
+        facts::OF_WIRE,
+    ];
     if lacks_headers {
         lacks.push(facts::OF_HEADERS);
     }

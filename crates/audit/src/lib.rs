@@ -27,6 +27,8 @@ mod causes;
 mod choices;
 mod code;
 mod compare;
+mod custom;
+mod documents;
 mod earlier;
 mod edges;
 mod exports;
@@ -45,6 +47,7 @@ mod likeness;
 mod links;
 mod links_table;
 mod lists;
+mod logs;
 mod look;
 mod markdown;
 mod measure;
@@ -63,6 +66,7 @@ mod site;
 mod soft_404;
 mod sorted;
 mod spider;
+mod structured;
 mod summary;
 mod tables;
 mod tls;
@@ -72,6 +76,8 @@ pub use audit::{Audit, AuditBuilder, AuditOptions, settings};
 pub use budget::{Budget, BudgetFailure};
 pub use code::{Code, Level, PageClass, Severity};
 pub use compare::{Compare, Comparison, PageCounts, Standing};
+pub use custom::Custom;
+pub use documents::{Document, DocumentKind, PdfFacts, ReadPdf};
 pub use earlier::Earlier;
 pub use exports::{Export, SourceMap};
 pub use finding::{Finding, Findings, Place};
@@ -85,6 +91,7 @@ pub use links::{
     CheckedLink, LinkCheck, LinkFormat, LinkOptions, LinkOutcome, LinkReport, LinkState, Reference,
     StatusRanges, Target, UnreadSource,
 };
+pub use logs::{LogFile, LogReader, Logs};
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
 pub use record::{Alternate, Answered, Edge, EdgeKind, HtmlRecord, Kind, NamedFile, NamedFor, Record};
@@ -94,6 +101,7 @@ pub use score::{Deduction, FamilyScore, Score};
 pub use segment::Segment;
 pub use site::{Address, Answer, End, Fault, Mention, Refused, Resolution, Site};
 pub use spider::AuditSpider;
+pub use structured::{DataFormat, DataItem};
 pub use tls::TlsRecord;
 
 /// An audit of the sites of these URLs, with the built-in rules and the profile `audit`.

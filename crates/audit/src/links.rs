@@ -13,7 +13,9 @@ mod spider;
 
 pub use answer::{LinkOutcome, LinkState};
 pub use check::{CheckedLink, LinkCheck, LinkReport};
+pub(crate) use extract::{Format, markdown_options, references};
 pub use options::{LinkOptions, StatusRanges};
+pub(crate) use reference::Base;
 pub use reference::{Reference, Target};
 pub use report::LinkFormat;
 pub use source::UnreadSource;

@@ -28,6 +28,9 @@ impl Audit {
     pub(crate) fn write_lists(&self, folder: &Path) -> Result<()> {
         self.write_redirect_list(folder)?;
         self.write_duplicates(folder)?;
+        self.write_custom(folder)?;
+        self.write_logs(folder)?;
+        self.write_structured(folder)?;
         self.write_answers(folder)
     }
 

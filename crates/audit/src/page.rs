@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use http::HeaderMap;
-use huntsman_crawler::{Page, PageKind};
+use huntsman_crawler::{Page, PageKind, Response};
 use huntsman_html::{LinkElement, Meta, PageFacts, Region};
 use huntsman_middleware::AuditSettings;
 use huntsman_text::words;
@@ -19,6 +19,7 @@ use crate::likeness::Likeness;
 use crate::place::Lines;
 use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord, NamedFile, NamedFor};
 use crate::soft_404;
+use crate::structured;
 
 /// Text of links and other values that is kept.
 const MAX_TEXT: usize = 200;
@@ -69,10 +70,8 @@ impl<'a> AuditedPage<'a> {
     /// The page; `None` unless its status is 2xx and it is HTML that was received whole and scanned for an audit
     /// ([`ScanOptions::audit`](huntsman_html::ScanOptions::audit)).
     pub fn of(page: &'a Page, limits: &'a AuditSettings) -> Option<Self> {
-        const CUT: [&str; 5] = ["dataloss", "download_stopped", "partial", "truncated", "unread"];
         let response = page.response();
-        let is_whole = !CUT.iter().any(|flag| response.has_flag(flag));
-        if !response.status.is_success() || page.kind() != PageKind::Html || !is_whole {
+        if !response.status.is_success() || page.kind() != PageKind::Html || !is_whole(response) {
             return None;
         }
         let (scan, text) = page.scanned();
@@ -341,6 +340,7 @@ impl<'a> AuditedPage<'a> {
             likeness: Likeness::of(text),
             has_scripts: self.facts.scripts > 0,
             is_soft_404: self.is_soft_404(),
+            structured: structured::of(self),
         }
     }
 
@@ -423,6 +423,12 @@ impl<'a> AuditedPage<'a> {
         edges.extend(styles.filter_map(|link| edge(link.href?, EdgeKind::Style, link.offset)));
         edges
     }
+}
+
+/// Whether a body was received as a whole.
+pub(crate) fn is_whole(response: &Response) -> bool {
+    const CUT: [&str; 5] = ["dataloss", "download_stopped", "partial", "truncated", "unread"];
+    !CUT.iter().any(|flag| response.has_flag(flag))
 }
 
 /// Whether the address of a canonical URL, as written and resolved, can be that of a page: `https://https://example.org` cannot.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr_iter, memmem, memrchr};
 
 use crate::finding::Place;
 
@@ -59,6 +59,33 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// Finds where texts stand that come in the order of the source, such as the addresses of a feed.
+#[derive(Debug)]
+pub(crate) struct Sought<'a> {
+    text: &'a str,
+    from: usize,
+    lines: Lines<'a>,
+}
+
+impl<'a> Sought<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        Self { text, from: 0, lines: Lines::new(text) }
+    }
+
+    /// Line and column of the next place of a text, also as markup or JSON writes it; `None` if it does not stand behind the one before.
+    pub(crate) fn next(&mut self, sought: &str) -> Option<(u32, u32)> {
+        if sought.is_empty() {
+            return None;
+        }
+        let rest = &self.text.as_bytes()[self.from..];
+        let find = |what: &str| memmem::find(rest, what.as_bytes());
+        let written = || find(&sought.replace('&', "&amp;")).or_else(|| find(&sought.replace('/', "\\/")));
+        let at = self.from + find(sought).or_else(written)?;
+        self.from = at + 1;
+        Some(self.lines.position(u32::try_from(at).ok()?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +103,12 @@ mod tests {
             lines.shown(6),
             Place { line: 2, column: 3, excerpt: Some("<p>x <i>".into()), ..Place::default() }
         );
+    }
+
+    #[test]
+    fn texts_are_found_in_their_order_also_as_they_are_written() {
+        let mut sought = Sought::of("a/b\na&amp;b é\n\"x\\/y\" a/b");
+        let found = ["a/b", "a&b", "x/y", "a/b", "a/b", ""].map(|text| sought.next(text));
+        assert_eq!(found, [Some((1, 1)), Some((2, 1)), Some((3, 2)), Some((3, 8)), None, None]);
     }
 }

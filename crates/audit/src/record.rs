@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::custom::Custom;
+use crate::documents::Document;
 use crate::finding::{Finding, Place};
 use crate::likeness::Likeness;
 use crate::measure::Measure;
 use crate::robots_files::{RobotsFile, SitemapFile};
+use crate::structured::DataItem;
 use crate::tls::TlsRecord;
 
 /// Why a URL was requested.
@@ -254,6 +257,9 @@ pub struct HtmlRecord {
     pub has_scripts: bool,
     /// Whether it seems to say that a page is missing.
     pub is_soft_404: bool,
+    /// The items that it describes for programs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub structured: Vec<DataItem>,
 }
 
 impl HtmlRecord {
@@ -326,6 +332,12 @@ pub struct Record {
     pub tls: Option<TlsRecord>,
     /// What the page says, if it is HTML that was received whole with a status of 2xx.
     pub html: Option<HtmlRecord>,
+    /// What it says, if it is a document that is no HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<Box<Document>>,
+    /// What fields and searches of the user found in the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<Box<Custom>>,
 }
 
 /// All that a crawl finds in one answer; the item of [`AuditSpider`](crate::AuditSpider).

@@ -27,8 +27,10 @@ use self::columns::{Columns, Flag};
 use self::references::{Fragment, Pointer};
 use self::weights::Heavy;
 use crate::code::PageClass;
+use crate::custom::CustomNames;
 use crate::edges::EdgeReader;
 use crate::finding::Finding;
+use crate::logs::{Joined, Logs};
 use crate::record::{Edge, EdgeKind, Kind, Record};
 use crate::segment::{Judged, Locator, answer_at, no_entry};
 use crate::tls::TlsRecord;
@@ -82,6 +84,7 @@ pub struct Site {
     cache: Cache<Vec<u8>>,
     limits: AuditSettings,
     is_complete: bool,
+    logs: Option<Joined>,
     failure: Mutex<Option<Error>>,
 }
 
@@ -100,6 +103,7 @@ struct Parts {
     again: BTreeMap<u32, f64>,
     heavy: Vec<Heavy>,
     number_of_references: u64,
+    custom: CustomNames,
     scratch: Scratch,
 }
 
@@ -112,6 +116,7 @@ impl Site {
             cache: Cache::default(),
             limits,
             is_complete,
+            logs: None,
             failure: Mutex::new(None),
         })
     }
@@ -247,6 +252,27 @@ impl Site {
     /// A finding with the places of these references. Of many only the first are kept, and all are counted.
     pub fn told<'a>(&self, finding: Finding, references: impl Iterator<Item = Mention<'a>>) -> Finding {
         references.fold(finding, |finding, reference| finding.at_made(|| reference.place()))
+    }
+
+    /// Looks up what logs of servers say of the URLs of the site.
+    pub(crate) fn join(&mut self, logs: &Logs) -> Result<()> {
+        self.logs = Some(Joined::of(logs, self)?);
+        self.check()
+    }
+
+    /// What logs of servers say.
+    pub(crate) fn logs(&self) -> Option<&Joined> {
+        self.logs.as_ref()
+    }
+
+    /// Whether the audit knows a URL in just this spelling.
+    pub(crate) fn is_spelled(&self, address: Address<'_>, url: &str) -> bool {
+        self.parts.addresses.number(url) == Some(address.number)
+    }
+
+    /// The names of fields and searches of the user.
+    pub(crate) fn custom_names(&self) -> &CustomNames {
+        &self.parts.custom
     }
 
     /// Number of bytes of what the crawl found.

@@ -15,13 +15,16 @@ use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
 
 use crate::answer_record::record_of;
+use crate::custom::CustomReader;
+use crate::documents::{self, PdfReader};
 use crate::finding::{Finding, Findings};
+use crate::logs::Logs;
 use crate::page::{AuditedPage, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
 use crate::robots_files::SitemapFile;
 use crate::rule::RuleSet;
 use crate::second_look::SecondLooks;
-use crate::site::authority;
+use crate::site::{authority, front_of};
 use crate::tls::TlsRecord;
 
 /// Why a URL is requested; a name of [`Kind`].
@@ -46,6 +49,8 @@ pub(crate) struct Reach {
     pub(crate) external: bool,
     /// Images, scripts and styles are looked at.
     pub(crate) resources: bool,
+    /// PDF files are read.
+    pub(crate) pdf: bool,
 }
 
 /// The part of an audit in the crawl: it asks for the facts of pages, and keeps redirects from being followed by themselves, because each hop
@@ -54,11 +59,38 @@ pub(crate) struct Judge {
     limits: AuditSettings,
     rules: RuleSet,
     second_looks: SecondLooks,
+    custom: Option<CustomReader>,
+    pdf: Option<PdfReader>,
 }
 
 impl Judge {
     pub(crate) fn from_settings(settings: &Settings, rules: RuleSet) -> Result<Self> {
-        Ok(Self { limits: settings.of()?, rules, second_looks: SecondLooks::default() })
+        let limits: AuditSettings = settings.of()?;
+        let custom = CustomReader::of(&limits)?;
+        Ok(Self { limits, rules, second_looks: SecondLooks::default(), custom, pdf: None })
+    }
+
+    /// Reads PDF files, too.
+    pub(crate) fn with_pdf(mut self, pdf: Option<PdfReader>) -> Self {
+        self.pdf = pdf;
+        self
+    }
+
+    /// Adds what a document of the site says, and where its links lead. Returns whether it is one.
+    pub(crate) fn add_document(&self, page: &Page, answered: &mut Answered) -> bool {
+        if answered.record.kind != Kind::Page {
+            return false;
+        }
+        let Some((document, edges)) = documents::read(page, self.pdf.as_ref()) else { return false };
+        answered.record.document = Some(Box::new(document));
+        answered.edges = edges;
+        true
+    }
+
+    /// Adds what the user reads from a page of the site.
+    pub(crate) fn add_custom(&self, page: &Page, record: &mut Record) {
+        let custom = self.custom.as_ref().filter(|_| record.kind == Kind::Page);
+        record.custom = custom.and_then(|custom| custom.read(page)).map(Box::new);
     }
 }
 
@@ -123,13 +155,15 @@ pub(crate) fn keep_redirects(request: &mut Request) {
 pub struct AuditSpider {
     start: Mutex<Option<Start>>,
     reach: Reach,
+    /// Logs of servers, whose URLs are requested, too.
+    logs: Option<Logs>,
     /// Hosts without an answer that were told, and hosts that were probed.
     seen: Mutex<HashSet<String>>,
 }
 
 impl AuditSpider {
-    pub(crate) fn new(start: Start, reach: Reach) -> Self {
-        Self { start: Mutex::new(Some(start)), reach, seen: Mutex::default() }
+    pub(crate) fn new(start: Start, reach: Reach, logs: Option<Logs>) -> Self {
+        Self { start: Mutex::new(Some(start)), reach, logs, seen: Mutex::default() }
     }
 
     /// Whether this is the first time that the spider meets this name.
@@ -181,7 +215,7 @@ impl AuditSpider {
     fn look_at(&self, url: Url, kind: EdgeKind, cx: &Context, out: &mut Output<Answered>) {
         if in_scope(&url, cx) {
             match kind {
-                EdgeKind::Link if self.reach.follow => out.request(Request::get(url)),
+                EdgeKind::Link if self.reach.follow => out.request(self.page_request(url)),
                 EdgeKind::Script | EdgeKind::Style | EdgeKind::Frame => {
                     out.request(Request::get(url).with_meta(KIND, Kind::Resource.name().to_owned()));
                 }
@@ -215,6 +249,13 @@ impl AuditSpider {
         out.request(external(url, 0));
     }
 
+    /// A request for a page or a document of the site. The body of a PDF file is asked for, which others of its kind are not.
+    fn page_request(&self, url: Url) -> Request {
+        let is_pdf = self.reach.pdf && url.path().to_ascii_lowercase().ends_with(".pdf");
+        let request = Request::get(url);
+        if is_pdf { request.with_meta(meta::DOWNLOAD_BINARY, true) } else { request }
+    }
+
     /// Follows a redirect, as the same kind of request.
     fn redirected(&self, page: &Page, record: &Record, out: &mut Output<Answered>) {
         let Some(target) = record.redirect.as_ref().and_then(|url| Url::parse(url).ok()) else { return };
@@ -239,7 +280,7 @@ impl AuditSpider {
                 let request = Request::get(target).with_meta(meta::IS_START_REQUEST, true);
                 out.request(request.with_meta(meta::ALLOW_OFFSITE, true));
             }
-            Kind::Page | Kind::External if is_own => out.request(Request::get(target)),
+            Kind::Page | Kind::External if is_own => out.request(self.page_request(target)),
             Kind::Resource | Kind::Feed if is_own => {
                 let next = Request::get(target).method(request.method.clone());
                 out.request(of_kind(next, record.kind));
@@ -281,6 +322,21 @@ impl AuditSpider {
         if let (true, Ok(url)) = (self.is_first(origin), page.url().join(PROBE)) {
             out.request(Request::get(url).with_meta(KIND, Kind::Probe.name().to_owned()));
             self.ask_by_http(page.url(), out);
+            self.ask_for_logged(page.url(), out);
+        }
+    }
+
+    /// Asks for URLs that stand in logs. Those of lines without a host may be on each host where the crawl begins.
+    fn ask_for_logged(&self, url: &Url, out: &mut Output<Answered>) {
+        let front = front_of(url.as_str());
+        for (host, target) in self.logs.iter().flat_map(Logs::targets) {
+            let logged = match host.as_str() {
+                "" => Url::parse(&format!("{}{target}", front.trim_end_matches('/'))),
+                host => Url::parse(&format!("{}://{host}{target}", url.scheme())),
+            };
+            if let Some(logged) = logged.ok().filter(|logged| in_scope(logged, out.context())) {
+                out.request(Request::get(logged));
+            }
         }
     }
 
@@ -370,7 +426,10 @@ impl Spider for AuditSpider {
                 self.ask_for_robots(page.url(), out);
                 self.ask_for_icon(page.url(), &answered.record, out);
             }
+        } else if judge.add_document(page, &mut answered) {
+            self.follow(&answered, out);
         }
+        judge.add_custom(page, &mut answered.record);
         self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));
         out.item(answered);
         Ok(())

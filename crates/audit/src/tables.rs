@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::audit::Audit;
 use crate::code::PageClass;
+use crate::custom::Custom;
 use crate::issue::Issue;
+use crate::logs::Joined;
 use crate::page::width;
 use crate::site::Answer;
 
@@ -48,14 +50,27 @@ pub(crate) struct PageLine<'a> {
     pub(crate) last_modified: Option<&'a str>,
     pub(crate) text_key: Option<&'a str>,
     pub(crate) issues: usize,
+    /// The kind of a document that is no HTML, and why it could not be read.
+    pub(crate) document: Option<&'static str>,
+    pub(crate) document_error: Option<&'a str>,
+    /// Requests in server logs: of anybody, and of robots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log_requests: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log_robot_requests: Option<u32>,
+    /// What fields and searches of the user found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) custom: Option<&'a Custom>,
 }
 
 impl<'a> PageLine<'a> {
     pub(crate) fn of(page: &'a Answer<'_>, (inlinks, unique_inlinks): (usize, usize), issues: usize) -> Self {
         let html = page.html.as_ref();
         let text = |field: Option<&'a String>| field.map(String::as_str);
-        let [title, description] =
-            [html.and_then(|html| html.title.as_ref()), html.and_then(|html| html.description.as_ref())];
+        let document = page.document.as_deref();
+        let title =
+            html.map_or(document.and_then(|document| document.title.as_ref()), |html| html.title.as_ref());
+        let description = html.and_then(|html| html.description.as_ref());
         let reason = reason(page);
         Self {
             url: &page.url,
@@ -79,13 +94,18 @@ impl<'a> PageLine<'a> {
             description_length: description.map_or(0, |text| width(text)),
             description: text(description),
             h1: html.and_then(|html| html.h1.as_deref()),
-            words: html.map_or(0, |html| html.words),
+            words: html.map_or(document.map_or(0, |document| document.words), |html| html.words),
             lang: html.and_then(|html| html.lang.as_deref()),
             hreflang: html.map_or(Value::Null, |html| json!(html.alternates)),
             in_sitemap: page.address().is_listed(),
             last_modified: page.last_modified.as_deref(),
             text_key: html.map(|html| html.text_key.as_str()),
             issues,
+            document: document.map(|document| document.kind.name()),
+            document_error: document.and_then(|document| document.unread.as_deref()),
+            log_requests: page.address().log_hits().map(|[hits, _]| hits),
+            log_robot_requests: page.address().log_hits().map(|[_, robots]| robots),
+            custom: page.custom.as_deref(),
         }
     }
 }
@@ -136,7 +156,7 @@ impl Audit {
         made.map_err(|error| Error::from(error).context(format!("writing {}", tables.display())))?;
         self.write_issue_tables(&tables)?;
         let mut pages = Table::create(&tables.join("pages.csv"))?;
-        self.each_page(&mut |page| pages.row(&json!(page)))?;
+        self.each_page(&mut |page| pages.row(&self.row_of_page(page)))?;
         pages.finish()?;
         self.write_lists(&tables)?;
         self.write_links(&tables)
@@ -191,6 +211,7 @@ impl Audit {
             "gate": self.gate,
             "budget": self.budget,
             "compared": self.comparison,
+            "logs": self.site.logs().map(Joined::totals),
             "trend": self.trend(),
         })
     }

@@ -254,6 +254,9 @@ pub(crate) enum Command {
         /// Tries instead what its sandbox forbids, with what is named on stdin, and prints what of it could be done.
         #[arg(long)]
         attempts: bool,
+        /// Also prints the title and the links, before the text.
+        #[arg(long, conflicts_with = "attempts")]
+        facts: bool,
     },
 
     /// The server that `bench crawl` measures against; ends when its stdin closes.

@@ -10,6 +10,8 @@ mod plan;
 pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, ShowArgs};
 pub(crate) use candidates::CandidateArgs;
 pub(crate) use documents::Documents;
+#[cfg(feature = "pdf")]
+pub(crate) use input::pdf_process;
 pub use input::pdf_reader;
 pub(crate) use input::{Input, Inputs};
 pub(crate) use plan::{EachCheckArgs, PlanArgs};

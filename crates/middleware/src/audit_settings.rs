@@ -72,6 +72,12 @@ settings! {
         audit_title: Option<String> = None;
         /// File of an image that stands above the title of the report: PNG, JPEG, GIF or SVG, at most 200 kB.
         audit_logo: Option<String> = None;
+        /// File of TOML with fields that are read from each page, and texts that are looked for in it (`[fields]`, `[searches]`).
+        audit_custom: Option<String> = None;
+        /// Largest number of characters of a value of such a field; what is longer is cut.
+        audit_custom_length: usize = 1_000;
+        /// Largest number of URLs of server logs that are requested although no page links to them; those that were asked for most often.
+        audit_log_urls: usize = 10_000;
     }
 }
 

@@ -6,6 +6,7 @@
 //! It stands in this crate because its settings are those of all built-in components. It has no code of its own for what spiders can do:
 //! where declarations do not suffice, write a [`Spider`].
 
+mod extraction;
 mod field;
 mod file;
 mod item;
@@ -23,6 +24,7 @@ use huntsman_crawler::{
 use serde_json::{Map, Value};
 use url::Url;
 
+pub use extraction::{Extracted, Extraction};
 use file::Source;
 use item::ItemRule;
 use rule::Rule;
@@ -91,15 +93,7 @@ impl DeclaredSpider {
     /// The file cannot be read, or something in it is wrong: the message names file and line, and what to do.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let shown = escape(&path.to_string_lossy()).into_owned();
-        let reading = |error| Error::usage(format!("reading the spider file {shown}: {error}"));
-        let size = fs::metadata(path).map_err(reading)?.len();
-        if size > MAX_FILE {
-            return Err(Error::usage(format!(
-                "the spider file {shown} has {size} bytes; at most {MAX_FILE} are read"
-            )));
-        }
-        let text = fs::read_to_string(path).map_err(reading)?;
+        let (text, shown) = text_of(path, "the spider file")?;
         Self::read(&text, &shown, path.parent().unwrap_or(Path::new("")))
     }
 
@@ -251,4 +245,16 @@ impl Spider for Declaration {
     fn settings(&self) -> Vec<(&'static str, Value)> {
         self.settings.clone()
     }
+}
+
+/// The text of a file, and its name for messages.
+fn text_of(path: &Path, what: &str) -> Result<(String, String)> {
+    let shown = escape(&path.to_string_lossy()).into_owned();
+    let reading = |error| Error::usage(format!("reading {what} {shown}: {error}"));
+    let size = fs::metadata(path).map_err(reading)?.len();
+    if size > MAX_FILE {
+        return Err(Error::usage(format!("{what} {shown} has {size} bytes; at most {MAX_FILE} are read")));
+    }
+    let text = fs::read_to_string(path).map_err(reading)?;
+    Ok((text, shown))
 }

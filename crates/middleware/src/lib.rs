@@ -118,7 +118,7 @@ defaults::built_in! {
 pub use audit_settings::{AuditIgnore, AuditSettings};
 pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources, CrawlSources};
-pub use declared::{DeclaredItem, DeclaredSpider};
+pub use declared::{DeclaredItem, DeclaredSpider, Extracted, Extraction};
 pub use defaults::Defaults;
 pub use fixture::{
     Contract, Count, EXCHANGE_ENDING, Exchange, Expectation, ExpectedRequest, Fixture, Given, exchanges_in,

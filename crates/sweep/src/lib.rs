@@ -67,6 +67,7 @@ mod pair_finder;
 mod pdf;
 #[cfg(feature = "pdf")]
 pub mod pdf_child;
+mod pdf_facts;
 mod pending;
 mod plan;
 mod queries;
@@ -97,6 +98,7 @@ pub use near_candidates::NearCandidates;
 pub use pages::{Copied, Copyvio};
 pub use pair_finder::{FoundPair, PairCounts, PairFinder};
 pub use pdf::{PdfError, PdfProcess, PdfText};
+pub use pdf_facts::PdfFacts;
 pub use pending::PendingArticles;
 pub use plan::CheckPlan;
 pub use reading::{NoText, Reading, TextKind, external_links, links_to_others};

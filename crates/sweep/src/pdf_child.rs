@@ -19,6 +19,7 @@
 //! ```
 
 mod columns;
+mod facts;
 mod sandbox;
 
 use std::io::{BufWriter, Write};
@@ -109,13 +110,36 @@ pub fn write_text(pdf: &[u8], output: impl Write) -> Result<(), PdfTextError> {
     }
 }
 
+/// Writes the title of a PDF file and the addresses of its links, each in a line of its own, an empty line, and its text as [`write_text`] does. A
+/// [`PdfFacts`](crate::PdfFacts) reads it.
+///
+/// # Errors
+/// As for [`write_text`]; what was written before the error remains.
+pub fn write_facts(pdf: &[u8], mut output: impl Write) -> Result<(), PdfTextError> {
+    let found = panic::catch_unwind(|| load(pdf).map(|document| facts::of(&document)));
+    let lines = match found {
+        Ok(Ok(lines)) => lines,
+        Ok(Err(error)) => return Err(PdfTextError(error.to_string())),
+        Err(_) => Vec::new(),
+    };
+    let written =
+        lines.iter().try_for_each(|line| writeln!(output, "{line}")).and_then(|()| writeln!(output));
+    written.map_err(|error| PdfTextError(error.to_string()))?;
+    write_text(pdf, output)
+}
+
 fn extract(pdf: &[u8], output: impl Write) -> Result<(), OutputError> {
+    let document = load(pdf)?;
+    pdf_extract::output_doc(&document, &mut Columns::new(BufWriter::new(output)))
+}
+
+fn load(pdf: &[u8]) -> Result<Document, OutputError> {
     let mut document = Document::load_mem(pdf)?;
     if document.is_encrypted() {
         // Files that everybody may read are encrypted with the empty password.
         document.decrypt("")?;
     }
-    pdf_extract::output_doc(&document, &mut Columns::new(BufWriter::new(output)))
+    Ok(document)
 }
 
 #[cfg(unix)]

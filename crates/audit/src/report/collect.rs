@@ -12,11 +12,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Blocks, Located, Rows};
 use super::counts::Counts;
+use super::custom::Custom;
 use super::details::Details;
 use super::elsewhere::Elsewhere;
 use super::graph::{Graph, PageOfGraph};
 use super::hosts::Hosts;
 use super::languages::{Languages, Matrix};
+use super::logs::Logs;
 use super::responses::Responses;
 use super::sitemaps::Sitemaps;
 use super::structure::Structure;
@@ -53,6 +55,7 @@ pub(super) struct Collected {
     pub(super) graph: Graph,
     pub(super) hosts: Hosts,
     pub(super) sitemaps: Sitemaps,
+    pub(super) logs: Option<Logs>,
     pub(super) index: Value,
 }
 
@@ -110,6 +113,7 @@ struct Collector<'a> {
     languages: Languages,
     details: Details,
     elsewhere: Elsewhere,
+    custom: Custom<'a>,
     codes: Vec<Value>,
     ignored: Option<Located>,
     headers: Option<Located>,
@@ -132,6 +136,7 @@ impl<'a> Collector<'a> {
             languages: Languages::default(),
             details: Details::default(),
             elsewhere: Elsewhere::default(),
+            custom: Custom::new(audit.site.custom_names()),
             codes: Vec::new(),
             ignored: None,
             headers: None,
@@ -142,6 +147,7 @@ impl<'a> Collector<'a> {
                 graph: Graph::default(),
                 hosts: Hosts::default(),
                 sitemaps: Sitemaps::default(),
+                logs: None,
                 index: Value::Null,
             },
         }
@@ -200,11 +206,15 @@ impl<'a> Collector<'a> {
             self.done.structure.add(page, severities.map(|number| number as usize));
             self.done.hosts.add_page(page);
             self.done.sitemaps.add_page(page);
+            page.custom.iter().for_each(|found| self.custom.add(found));
             if weight < least || (weight == least && with_least == 0) {
                 return Ok(());
             }
             with_least -= usize::from(weight == least);
             self.urls.add_page(page.url, blocks)?;
+            if let (Some(found), Some(number)) = (page.custom, self.urls.page(page.url)) {
+                self.custom.add_row(number, found, blocks)?;
+            }
             self.page_urls.push(page.url.into());
             self.is_indexable.push(page.indexable);
             self.pages.push(PageOfGraph {
@@ -375,7 +385,9 @@ impl<'a> Collector<'a> {
         let details = self.details.finish(blocks)?;
         let matrix: Matrix = self.languages.finish(&mut self.urls, blocks)?;
         let elsewhere = self.elsewhere.finish(blocks)?;
+        let custom = self.custom.finish(self.audit.site.limits(), blocks)?;
         let urls = self.urls.finish(blocks)?;
+        self.done.logs = Logs::of(self.audit)?;
         self.done.index = json!({
             "beside": matches!(blocks, Blocks::Beside(_)),
             "site": self.audit.name(),
@@ -384,6 +396,7 @@ impl<'a> Collector<'a> {
             "headers": self.headers, "most_links": details.most, "codes": self.codes, "ignored": self.ignored,
             "redirects": elsewhere.redirects, "external": elsewhere.external, "hosts": elsewhere.hosts,
             "all_redirects": elsewhere.all_redirects, "all_external": elsewhere.all_external,
+            "custom": custom,
             "languages": matrix, "types": self.types, "reasons": self.reasons, "page_languages": self.page_languages,
             "is_compared": self.audit.new_issues().is_some(),
         });

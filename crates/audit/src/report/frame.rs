@@ -60,6 +60,12 @@ pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> 
                 ("languages", "Languages", languages),
                 ("sitemaps", "Sitemaps", Some(collected.counts.sitemaps)),
                 ("external", "Other sites", rows("hosts")),
+                ("logs", "Server logs", collected.logs.as_ref().map(super::logs::Logs::number_of_pages)),
+                (
+                    "custom",
+                    "Own fields",
+                    collected.index["custom"]["pages"].as_u64().map(|pages| pages as usize),
+                ),
                 ("ignored", "Accepted issues", Some(audit.number_of_ignored()).filter(|number| *number > 0)),
             ],
         ),
@@ -86,7 +92,7 @@ pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> 
                             @if !group.is_empty() { p { (group) } }
                             ul {
                                 @for (key, name, number) in entries {
-                                    @if number.is_some() || !matches!(key, "ignored") {
+                                    @if number.is_some() || !matches!(key, "ignored" | "custom" | "logs") {
                                         li { a href={ "#" (key) } { (name) @if let Some(number) = number { span { (count(number as u64)) } } } }
                                     }
                                 }
@@ -105,6 +111,7 @@ pub(super) fn page(audit: &Audit, mut collected: Collected, blocks: &Blocks) -> 
                     (view("responses", "Responses", &collected.responses.view()))
                     (view("security", "Security", &collected.hosts.view(audit)))
                     (view("sitemaps", "Sitemaps", &collected.sitemaps.view()))
+                    @if let Some(logs) = &collected.logs { (view("logs", "Server logs", &logs.view(audit))) }
                     section.view #drawn hidden {}
                     noscript { p.soft { "The tables of pages, redirects, duplicates, languages and other sites need a script. The files beside this page have all of it." } }
                     footer {

@@ -199,8 +199,14 @@ fn json_ld(page: &AuditedPage<'_>, findings: &mut Findings) {
     }
 }
 
-/// Reads JSON-LD, also in the comments and CDATA sections that old templates put around scripts. Nothing at all is no fault.
+/// Reads JSON-LD. Nothing at all is no fault.
 fn read_json(text: &str) -> Result<(), serde_json::Error> {
+    let text = json_ld_text(text);
+    if text.is_empty() { Ok(()) } else { serde_json::from_str::<IgnoredAny>(text).map(|_| ()) }
+}
+
+/// JSON-LD without the comments and CDATA sections that old templates put around scripts.
+pub(crate) fn json_ld_text(text: &str) -> &str {
     let mut text = text.trim();
     for (start, end) in
         [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("/*<![CDATA[*/", "/*]]>*/"), ("<![CDATA[", "]]>")]
@@ -208,7 +214,7 @@ fn read_json(text: &str) -> Result<(), serde_json::Error> {
         text = text.strip_prefix(start).unwrap_or(text).trim();
         text = text.strip_suffix(end).unwrap_or(text).trim();
     }
-    if text.is_empty() { Ok(()) } else { serde_json::from_str::<IgnoredAny>(text).map(|_| ()) }
+    text
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ const CODES: &[Code] = &[
         .source("Google Search Central: canonical URLs").example("/a -> /b -> /c", "/a -> /c"),
     code("orphan")
         .headline("Pages that no page links to").of_site().judges(Indexable)
-        .text("A page that may be indexed stands in a sitemap, but no other page links to it. It is not judged if the crawl ended early.", "Readers do not find it.", "Link to it, or take it out of the sitemap.")
+        .text("A page that may be indexed stands in a sitemap or in a server log (`--log`), but no other page links to it. It is not judged if the crawl ended early.", "Readers do not find it.", "Link to it, or take it out of the sitemap.")
         .source("Google Search Central: crawlable links").example("only in sitemap.xml", "linked from a menu"),
     code("dead-end")
         .headline("Pages without a way out").judges(Indexable)
@@ -211,8 +211,10 @@ fn follows(site: &Site, target: Address<'_>, findings: &mut Findings) {
 
 fn reachable(site: &Site, page: Address<'_>, is_spelled_otherwise: bool, findings: &mut Findings) {
     let is_found = is_spelled_otherwise || page.is_linked() || page.is_redirect_target();
-    if site.is_complete() && page.is_listed() && !page.is_start() && !is_found {
-        findings.add(Finding::of("orphan").url(&page.url()));
+    let is_in_log = page.log_hits().is_some_and(|[hits, _]| hits > 0);
+    if site.is_complete() && (page.is_listed() || is_in_log) && !page.is_start() && !is_found {
+        let finding = Finding::of("orphan").url(&page.url());
+        findings.add(if page.is_listed() { finding } else { finding.value("only in server logs") });
     }
     let max = site.limits().audit_depth_max;
     if let Some(depth) = page.depth().filter(|depth| *depth > max) {

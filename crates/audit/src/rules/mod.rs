@@ -31,6 +31,7 @@ mod weak_names;
 
 use crate::rule::Rule;
 
+pub(crate) use data::json_ld_text;
 pub(crate) use leaks::of_error_page;
 pub(crate) use security::OF_HEADERS;
 

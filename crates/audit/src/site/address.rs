@@ -101,6 +101,11 @@ impl<'a> Address<'a> {
         self.has(Flag::LISTED)
     }
 
+    /// How often it was asked for, by anybody and by robots, as logs of servers tell; `None` without logs.
+    pub fn log_hits(self) -> Option<[u32; 2]> {
+        self.site.logs.as_ref().map(|logs| logs.hits(self.number))
+    }
+
     /// Whether the crawl began here.
     pub fn is_start(self) -> bool {
         self.has(Flag::START)

@@ -17,6 +17,7 @@ use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
 use super::weights::Weights;
 use super::{Fault, Parts, Site, authority, fault, fold};
+use crate::custom::CustomNames;
 use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
 use crate::record::{EdgeKind, HtmlRecord, Kind, Record};
@@ -142,6 +143,7 @@ struct Build<'a> {
     tls: BTreeMap<String, TlsRecord>,
     /// The shortest times of pages that were looked at twice.
     again: BTreeMap<u32, f64>,
+    custom: CustomNames,
 }
 
 /// The site of what was found. `is_complete` says whether the crawl ended by itself.
@@ -150,7 +152,7 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
     let Read { known, references, fragments, links, weights, number_of_references } = build.read_answers()?;
-    let Build { scratch, addresses, mut columns, own, tls, again, .. } = build;
+    let Build { scratch, addresses, mut columns, own, tls, again, custom, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
     let heavy = weights.heavy(&columns)?;
@@ -168,6 +170,7 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
         again,
         heavy,
         number_of_references,
+        custom,
         scratch,
     };
     let mut site = Site::new(parts, found.segment, limits, is_complete)?;
@@ -184,6 +187,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     let mut missing = HashSet::new();
     let mut tls = BTreeMap::new();
     let mut again: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut custom = CustomNames::default();
     let mut ordinal = 0_u32;
     each_entry(&found.segment, &mut |_, entry| {
         let parts = match entry {
@@ -206,6 +210,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
             let shortest = again.entry(print).or_insert(f64::INFINITY);
             *shortest = shortest.min(record.ttfb_ms);
         }
+        record.custom.iter().for_each(|found| custom.add(found));
         named(&record).try_for_each(|url| urls.add(url).map(drop))?;
         each_target(&found.segment, parts, &mut |url, _| urls.add(url).map(drop))
     })?;
@@ -236,7 +241,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     }
     let again = again.into_iter().filter_map(|(print, ttfb)| Some((addresses.number_of(print)?, ttfb)));
     let again = again.collect();
-    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls, again })
+    Ok(Build { found, scratch, limit, addresses, columns, counting, missing, own, tls, again, custom })
 }
 
 /// Adds the certificate of the host of an answer. Of several the same one is kept in any order of arrival: one that was refused, or else the one

@@ -5,10 +5,14 @@ use huntsman_audit::{Audit, Issue};
 mod answers;
 mod catalogue;
 mod compare;
+mod custom;
+mod documents;
 mod encrypted;
 mod exports;
 mod issues;
 mod links;
+mod logs;
+mod structured;
 
 /// The issues that count.
 fn all_issues(audit: &Audit) -> Vec<Issue> {

@@ -5,6 +5,8 @@ mod codes;
 mod compare;
 mod demo;
 mod forms;
+mod pdf;
+mod sources;
 
 use std::path::{Path, PathBuf};
 
@@ -102,6 +104,9 @@ struct JudgedArgs {
     budget: Vec<String>,
 
     #[command(flatten)]
+    sources: sources::SourceArgs,
+
+    #[command(flatten)]
     forms: forms::FormArgs,
 }
 
@@ -147,14 +152,17 @@ pub(crate) async fn run(args: AuditArgs) -> Outcome {
         .ignore(judged.ignore_code)
         .fail_on(judged.forms.with_ci(judged.fail_on, judged.fail_on_code))
         .budget(judged.budget)
+        .pdf_reader(pdf::reader())
         .baseline(judged.baseline.as_deref().map(Earlier::open).transpose()?);
     let mut defaults = super::crawl::defaults();
     defaults.extend(huntsman::audit::settings());
     defaults.extend(demo.is_some().then(Demo::quiet));
     let mut flags = site.settings();
+    flags.extend(judged.sources.settings());
     flags.extend(demo.iter().flat_map(Demo::settings));
     let config = Config::load(&site.settings, defaults, flags)?;
     options.check(&config.settings)?;
+    let options = options.logs(judged.sources.logs(&config.settings)?);
     let forms = Forms::of(&judged.forms)?;
     if let Some(dir) = &judged.job {
         return again::job(dir, &options, &config, &forms);

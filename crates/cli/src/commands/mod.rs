@@ -106,7 +106,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::Audit(args) } => bench::audit(&args),
         Command::BenchServer(site) => on_runtime(command_bench::serve(site)),
         #[cfg(feature = "pdf")]
-        Command::PdfText { attempts } => pdf_text::run(attempts),
+        Command::PdfText { attempts, facts } => pdf_text::run(attempts, facts),
         Command::Verify(args) => verify::run(&args),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),

@@ -10,7 +10,7 @@ use huntsman::sweep::pdf_child;
 
 use crate::exit::{Exit, Failure, Outcome};
 
-pub(crate) fn run(attempts: bool) -> Outcome {
+pub(crate) fn run(attempts: bool, facts: bool) -> Outcome {
     pdf_child::limit();
     let mut pdf = Vec::new();
     io::stdin().lock().read_to_end(&mut pdf)?;
@@ -18,6 +18,9 @@ pub(crate) fn run(attempts: bool) -> Outcome {
         io::stdout().write_all(attempts::tell(&String::from_utf8_lossy(&pdf)).as_bytes())?;
         return Ok(Exit::Done);
     }
-    pdf_child::write_text(&pdf, io::stdout().lock()).map_err(|error| Failure::crawl(error.to_string()))?;
+    let write = |output| {
+        if facts { pdf_child::write_facts(&pdf, output) } else { pdf_child::write_text(&pdf, output) }
+    };
+    write(io::stdout().lock()).map_err(|error| Failure::crawl(error.to_string()))?;
     Ok(Exit::Done)
 }

@@ -146,6 +146,12 @@ fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<LinkedText, String>
 /// A reader of PDF files that runs this program in another process.
 #[cfg(feature = "pdf")]
 pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
+    Some(Arc::new(pdf_process(&["pdf-text"])?))
+}
+
+/// This program with these arguments, as the process that reads PDF files.
+#[cfg(feature = "pdf")]
+pub(crate) fn pdf_process(args: &[&str]) -> Option<huntsman::sweep::PdfProcess> {
     let program = std::env::current_exe().ok()?;
     static LOGGED: Once = Once::new();
     LOGGED.call_once(|| {
@@ -155,7 +161,7 @@ pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
             tracing::debug!("PDF files are read with less of a sandbox: this system has no {missing}");
         }
     });
-    Some(Arc::new(huntsman::sweep::PdfProcess::new(program, ["pdf-text"])))
+    Some(huntsman::sweep::PdfProcess::new(program, args))
 }
 
 /// No reader of PDF files: the command was built without the feature `pdf`.

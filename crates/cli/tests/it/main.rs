@@ -1,6 +1,7 @@
 //! Tests that run the real command against local sites.
 
 mod audit;
+mod audit_sources;
 mod avoid_dup;
 mod cache;
 #[cfg(all(target_os = "linux", feature = "cluster"))]

@@ -7,7 +7,7 @@ use std::thread;
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress};
-use huntsman::sweep::{PdfError, PdfProcess, PdfText};
+use huntsman::sweep::{PdfError, PdfFacts, PdfProcess, PdfText};
 use huntsman_testkit::pdf::file;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -193,4 +193,29 @@ fn files_that_nest_loop_or_unpack_without_end_cost_themselves() {
     assert!(bomb.len() < 8 << 20);
     let text = reader().text(&with(5, stream("/Filter /FlateDecode", &bomb)));
     assert!(text.is_err() || contains(&text, "The old mill"), "{text:?}");
+}
+
+#[test]
+fn the_title_and_the_links_of_a_file_are_told_before_its_text() {
+    let mut objects = pages();
+    objects[2] = objects[2]
+        .iter()
+        .copied()
+        .take(objects[2].len() - 2)
+        .chain(*b"/Annots [12 0 R << /Subtype /Link /A << /S /URI /URI (https://b.example/) >> >>] >>")
+        .collect();
+    objects.push(b"<< /Type /Annot /Subtype /Link /A << /S /URI /URI (/prices) >> >>".to_vec());
+    objects.push(b"<< /Title <FEFF0041007200740020006D006900740020000A00D6006C> >>".to_vec());
+    let bytes = file(&objects);
+    // The trailer stands behind the table of places, so it can grow.
+    let at = bytes.windows(12).rposition(|part| part == b"/Root 1 0 R ").expect("it has a trailer");
+    let with_info = [&bytes[..at], b"/Info 13 0 R ", &bytes[at..]].concat();
+    let reader = PdfProcess::new(env!("CARGO_BIN_EXE_huntsman"), ["pdf-text", "--facts"]);
+    let facts = PdfFacts::of(&reader.text(&with_info).unwrap());
+    assert_eq!(facts.title.as_deref(), Some("Art mit  Öl"));
+    assert_eq!(facts.links, ["/prices", "https://b.example/"]);
+    assert!(contains(&Ok(facts.text), "The old mill stands on the"));
+    let plain = PdfFacts::of(&reader.text(&file(&pages())).unwrap());
+    assert!(plain.title.is_none() && plain.links.is_empty() && plain.text.contains("mill"));
+    assert_eq!(reader.text(b"no PDF"), Err(PdfError::Failed));
 }

@@ -36,16 +36,18 @@ pub(super) enum PageField {
     Status,
     Title,
     LinkDepth,
+    Body,
 }
 
 impl PageField {
     /// The names in files.
-    pub(super) const NAMES: [(&str, Self); 5] = [
+    pub(super) const NAMES: [(&str, Self); 6] = [
         ("url", Self::Url),
         ("requested_url", Self::RequestedUrl),
         ("status", Self::Status),
         ("title", Self::Title),
         ("depth", Self::LinkDepth),
+        ("body", Self::Body),
     ];
 
     fn of(self, page: &Page) -> Option<Value> {
@@ -55,6 +57,7 @@ impl PageField {
             Self::Status => page.response().status.as_u16().into(),
             Self::Title => page.title()?.into(),
             Self::LinkDepth => page.request().depth.into(),
+            Self::Body => page.body_text().into(),
         })
     }
 }

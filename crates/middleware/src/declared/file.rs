@@ -22,7 +22,7 @@ use super::item::{Each, ItemRule, START};
 use super::rule::{FOLLOWED, Rule};
 use crate::Defaults;
 
-type Text = Spanned<String>;
+pub(super) type Text = Spanned<String>;
 type Span = Range<usize>;
 
 #[derive(Deserialize)]
@@ -95,7 +95,7 @@ struct FieldKeys {
 }
 
 /// A field: a table, or a text, which is a CSS selector.
-struct FieldTable(FieldKeys);
+pub(super) struct FieldTable(FieldKeys);
 
 impl<'de> Deserialize<'de> for FieldTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -225,14 +225,14 @@ impl<'a> Source<'a> {
     }
 
     /// An error at a place of the file.
-    fn fault(&self, span: Span, what: impl fmt::Display) -> Error {
+    pub(super) fn fault(&self, span: Span, what: impl fmt::Display) -> Error {
         let before = &self.text[..self.text.floor_char_boundary(span.start)];
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         Error::usage(format!("{}, line {line}: {what}", self.name))
     }
 
     /// Says in words what the TOML reader refused.
-    fn explain(&self, error: &toml::de::Error) -> Error {
+    pub(super) fn explain(&self, error: &toml::de::Error) -> Error {
         let message = error.message();
         let mut names = message.split('`').skip(1).step_by(2);
         let what = match names.next() {
@@ -387,7 +387,7 @@ impl<'a> Source<'a> {
         names.0.iter().map(label).collect()
     }
 
-    fn field(
+    pub(super) fn field(
         &self,
         name: String,
         field: Spanned<FieldTable>,
@@ -455,7 +455,7 @@ impl<'a> Source<'a> {
     }
 
     /// The value of a name of a list.
-    fn name_of<T: Copy>(&self, name: &Text, of: &str, known: &[(&str, T)]) -> Result<T> {
+    pub(super) fn name_of<T: Copy>(&self, name: &Text, of: &str, known: &[(&str, T)]) -> Result<T> {
         let found = known.iter().find(|(known, _)| known == name.get_ref());
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -473,13 +473,13 @@ fn unknown_name(of: &str, name: &str, known: &[&str]) -> String {
 }
 
 /// Pages without content on which selectors and paths are tried, so that broken ones are found before the crawl.
-struct Checks {
-    html: Page,
+pub(super) struct Checks {
+    pub(super) html: Page,
     json: Page,
 }
 
 impl Checks {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let page = |body: &'static str| {
             let request = Request::parse("http://check.invalid/").expect("this is a URL");
             let response = Response::html(request.url.clone(), body);

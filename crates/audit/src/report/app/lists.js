@@ -92,6 +92,35 @@ const externalView = async view => {
   ] };
 };
 
+// Fields that the user reads from pages, and texts that are looked for. A search that finds nothing is 0 or false.
+const customView = async view => {
+  await readUrls();
+  const { names, pages, rows: located } = index.custom || { names: [], pages: 0 }, rows = located ? await rowsOf("custom", located) : [];
+  const shownValue = value => value === null ? "" : String(value);
+  const isFound = (value, isSearch) => value !== null && value !== "" && !(isSearch && (value === 0 || value === false));
+  return { title: "Own fields", nodes: [
+    make("p", { class: "lead" }, names.length ? `What the fields and searches of audit_custom found in ${counted(pages, "page")}.` : "No fields and searches were asked for (audit_custom)."),
+    names.length ? [
+      make("h3", {}, "Fields and searches"),
+      ...table({ label: "fields and searches", rows: names, view: { state: {}, change: () => {} }, columns: [
+        { key: "name", name: "Name", value: row => row.name, search: true, width: "12rem" },
+        { key: "query", name: "What is read", value: row => row.query, search: true },
+        { key: "pages", name: "Pages with it", value: row => row.pages, numeric: true, width: "8rem" },
+        { key: "without", name: "Without", value: row => pages - row.pages, numeric: true, width: "6.5rem" },
+        { key: "errors", name: "Faults", value: row => row.errors, numeric: true, width: "6rem", cell: row => row.errors ? state("bad", count(row.errors)) : "0" },
+        { key: "values", name: "Most frequent values", value: row => row.values.map(([value, number]) => `${value} (${count(number)})`).join("; "), width: "34%" },
+      ] }),
+      make("h3", {}, "Pages"),
+      ...table({ label: "values of pages", rows, view, columns: [
+        { key: "page", name: "Page", value: row => urlOf(row[0]), cell: row => inside(row[0]), search: true },
+        ...names.map((field, at) => ({ key: `f${at}`, name: field.name, value: row => shownValue(row[1][at]), order: row => row[1][at], search: true, width: names.length > 4 ? "11rem" : null })),
+        { key: "errors", name: "Faults", value: row => row[2], search: true, width: "12rem" },
+      ], choices: names.map((field, at) => ({ key: `has${at}`, name: field.name, options: [["yes", "with it", row => isFound(row[1][at], field.is_search)], ["no", "without", row => !isFound(row[1][at], field.is_search)]] })) }),
+      moreIn("csv/custom.csv", rows.length, pages, "page"),
+    ] : null,
+  ] };
+};
+
 const ignoredView = async view => {
   await readUrls();
   const rows = await rowsOf("ignored", index.ignored);

@@ -3,7 +3,7 @@
 const main = document.getElementById("view"), drawn = document.getElementById("drawn"), menu = [...document.querySelectorAll("nav a[href^='#']")];
 const made = new Map([...document.querySelectorAll("section.view[id^='view-']")].map(section => [section.id.slice(5), section]));
 const drawing = { pages: (rest, view) => pagesView(view), page: rest => pageView(rest), issue: (rest, view) => issueView(rest, view), redirects: (rest, view) => redirectsView(view),
-  duplicates: (rest, view) => duplicatesView(view), languages: (rest, view) => languagesView(view), external: (rest, view) => externalView(view), ignored: (rest, view) => ignoredView(view) };
+  duplicates: (rest, view) => duplicatesView(view), languages: (rest, view) => languagesView(view), external: (rest, view) => externalView(view), custom: (rest, view) => customView(view), ignored: (rest, view) => ignoredView(view) };
 const around = { page: "pages", issue: "issues" };
 const title = document.title;
 
