@@ -14,9 +14,9 @@
 //! use huntsman_cluster::{ClusterSettings, SharedFrontier};
 //! use huntsman_crawler::Order;
 //!
-//! # async fn run() -> huntsman_crawler::Result<()> {
+//! # fn run() -> huntsman_crawler::Result<()> {
 //! let settings: ClusterSettings = "redis://queue.example/0".parse()?;
-//! let frontier = SharedFrontier::join(settings.job("books").node("first"), Order::Bfs).await?;
+//! let frontier = SharedFrontier::join(settings.job("books").node("first"), Order::Bfs)?;
 //! // CrawlerBuilder::new(spider).frontier(frontier)
 //! # drop(frontier);
 //! # Ok(()) }
