@@ -174,9 +174,11 @@ mod tests {
             ("unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, nofollow", false, true),
             ("max-snippet: 5, noindex", true, false),
             ("nofollowing", false, false),
+            ("noarchive, nofollow", false, true),
         ] {
             let found = Directives::of(&page(Some(value), ""), "huntsman/0.1 (+x)");
-            assert_eq!(found, Directives { noindex, nofollow }, "{value}");
+            assert_eq!((found.noindex, found.nofollow), (noindex, nofollow), "{value}");
+            assert_eq!(found.noarchive, value.contains("noarchive"), "{value}");
         }
     }
 
