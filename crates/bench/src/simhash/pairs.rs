@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use huntsman::dedup::{Body, RawDocument, Source, SourceError};
+use huntsman::dedup::{Body, RawDocument, ReadOptions, Source, SourceError};
 use huntsman_cli::exit::{Failure, Outcome};
 use huntsman_cli::render::escape;
 use rand::seq::index;
@@ -116,7 +116,9 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
                         serde_json::from_slice::<Line>(&line).map_err(|error| error.to_string())
                     }
                     Body::Unreadable(message) => Err(message),
-                    Body::File { .. } => Err("it is not a file of JSON lines".to_owned()),
+                    Body::File { .. } | Body::Archived { .. } | Body::LeftOut(_) => {
+                        Err("it is not a file of JSON lines".to_owned())
+                    }
                 },
             ),
             Err(broken) => (String::new(), Err(broken.to_string())),
@@ -139,7 +141,8 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
         batch.push(Pair { kind, level, len: line.len, is_copy: line.dup, a, b: line.b });
         if batch.len() < BATCH { ControlFlow::Continue(()) } else { each(std::mem::take(&mut batch)) }
     };
-    let flow = Source::File(path.to_owned()).read(None, LINE, &mut take);
+    let options = ReadOptions { max_document: LINE, ..ReadOptions::default() };
+    let flow = Source::File(path.to_owned()).read(&options, &mut take);
     if let Some(wrong) = wrong {
         let form = r#"a line has the form {"a": TEXT, "b": TEXT, "kind": NAME, "level": NUMBER, "len": WORDS, "dup": 1 or 0}"#;
         return Err(Failure::usage(format!("{wrong}; {form}")));
