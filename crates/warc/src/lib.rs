@@ -34,6 +34,7 @@ mod digest;
 mod error;
 mod head;
 mod key;
+mod member;
 mod message;
 mod moment;
 mod named;

@@ -1,12 +1,9 @@
 //! A record that is to be written, and the gzip member that it becomes.
 
-use std::io::Write;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha1::{Digest as _, Sha1};
 
 use crate::digest::{Digest, DigestKind};
+use crate::member::member;
 
 /// How records are written.
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +63,22 @@ pub struct Record<'a> {
     fields: Vec<(&'a str, String)>,
     head: &'a [u8],
     body: std::borrow::Cow<'a, [u8]>,
+    /// The digest of the body, if it is known.
+    body_digest: Option<Digest>,
 }
 
 impl<'a> Record<'a> {
     /// An empty record. The date is one of RFC 3339 in UTC, such as `2026-01-31T12:00:00Z`, with fractions of a second or without.
     pub fn new(kind: RecordKind, date: impl Into<String>) -> Self {
-        Self { kind, id: None, date: date.into(), fields: Vec::new(), head: b"", body: Default::default() }
+        Self {
+            kind,
+            id: None,
+            date: date.into(),
+            fields: Vec::new(),
+            head: b"",
+            body: Default::default(),
+            body_digest: None,
+        }
     }
 
     /// The record at the beginning of a file, with fields by name, such as `software`.
@@ -117,6 +124,12 @@ impl<'a> Record<'a> {
         self
     }
 
+    /// Tells the digest of the body, if it is known already, so that it is not computed again.
+    pub fn body_digest(mut self, digest: &Digest) -> Self {
+        self.body_digest = Some(digest.clone());
+        self
+    }
+
     /// Sets the block of another record.
     pub fn block(mut self, content_type: &str, body: &'a [u8]) -> Self {
         self.fields.push(("Content-Type", one_line(content_type)));
@@ -135,13 +148,8 @@ impl<'a> Record<'a> {
 
     /// The record as a gzip member.
     pub fn to_member(&self, options: Options) -> Vec<u8> {
-        let mut member = GzEncoder::new(Vec::new(), Compression::new(options.level.min(9)));
         let head = self.head_lines(options.digest);
-        let written = [head.as_bytes(), self.head, &self.body, b"\r\n\r\n"]
-            .into_iter()
-            .try_for_each(|part| member.write_all(part))
-            .and_then(|()| member.finish());
-        written.expect("memory can be written to")
+        member(&[head.as_bytes(), self.head, &self.body, b"\r\n\r\n"], options.level.min(9))
     }
 
     /// The kind of the record.
@@ -184,9 +192,13 @@ impl<'a> Record<'a> {
     }
 
     fn payload_digest(&self, digest: DigestKind) -> Option<Digest> {
+        let of_body = || {
+            let known = self.body_digest.clone().filter(|known| known.kind() == digest);
+            known.unwrap_or_else(|| digest.of(&self.body))
+        };
         match self.kind {
-            RecordKind::Response | RecordKind::Resource => Some(digest.of(&self.body)),
-            RecordKind::Request if !self.body.is_empty() => Some(digest.of(&self.body)),
+            RecordKind::Response | RecordKind::Resource => Some(of_body()),
+            RecordKind::Request if !self.body.is_empty() => Some(of_body()),
             _ => None,
         }
     }

@@ -157,7 +157,8 @@ impl Exchange {
 
     fn response(&self, digest: &Digest, original: Option<&Original>) -> Record<'_> {
         let Some(original) = original else {
-            return self.record(RecordKind::Response, &self.id).http(&self.response_head, &self.body);
+            let record = self.record(RecordKind::Response, &self.id).http(&self.response_head, &self.body);
+            return record.body_digest(digest);
         };
         let is_304 = self.status == StatusCode::NOT_MODIFIED;
         let payload = if is_304 { original.digest.clone() } else { digest.to_string() };
