@@ -7,14 +7,14 @@ mod folder;
 mod known;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman_crawler::{
     AtEnd, Change, Component, Context, CrawlEnd, CrawlerBuilder, DownloaderMiddleware, Error, FetchError,
     Hooks, OnException, OnPage, OnRequest, OnResponse, Page, Persist, Plugin, Request, Response, Result,
     Settings, Spider, SpiderMiddleware, Timestamp, log, settings,
 };
-use huntsman_warc::{DigestKind, Options};
+use huntsman_warc::{Digest, DigestKind, Options};
 use serde::{Deserialize, Serialize};
 
 use exchange::{Archived, Exchange, Written};
@@ -111,6 +111,7 @@ pub enum WarcNoarchive {
 pub struct Warc {
     folder: Arc<WarcFolder>,
     known: Option<Arc<Mutex<Known>>>,
+    writing: Arc<Writing>,
     keeps_credentials: bool,
     has_outlinks: bool,
     noarchive: WarcNoarchive,
@@ -121,6 +122,23 @@ pub struct Warc {
 /// Marks a request, in its extensions, that was passed on to the network.
 #[derive(Clone, Copy, Debug)]
 struct Sent;
+
+/// Lets bodies with one digest be written one after another. Others share a lock with it by chance, and wait for one record then.
+#[derive(Debug)]
+struct Writing([Mutex<()>; 64]);
+
+impl Default for Writing {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+}
+
+impl Writing {
+    fn turn(&self, digest: &Digest) -> MutexGuard<'_, ()> {
+        let sum: usize = digest.to_string().bytes().map(usize::from).sum();
+        self.0[sum % self.0.len()].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Warc {
     /// Not configured unless `warc_dir` is set.
@@ -151,6 +169,7 @@ impl Warc {
         Ok(Some(Self {
             folder: Arc::new(folder),
             known: own.warc_revisit.then(Arc::default),
+            writing: Arc::default(),
             keeps_credentials: own.warc_credentials,
             has_outlinks: own.warc_outlinks,
             noarchive: own.warc_noarchive,
@@ -166,10 +185,12 @@ impl Warc {
 
     async fn write(&self, exchange: Exchange, cx: &Context) -> Result<()> {
         let (folder, known, options) = (Arc::clone(&self.folder), self.known.clone(), self.options);
-        let now = cx.now();
+        let (writing, now) = (Arc::clone(&self.writing), cx.now());
         let write = move || -> Result<Written> {
             begin(&folder, known.as_deref(), now)?;
             let digest = options.digest.of(exchange.body());
+            // From the question whether the body is known until it is, so that of two that arrive at once the second refers to the first.
+            let _turn = known.as_ref().map(|_| writing.turn(&digest));
             let original = known.as_ref().and_then(|known| exchange.original(&digest, &lock(known)));
             let members = exchange.members(&digest, original.as_ref(), options);
             folder.append(&members, now)?;
@@ -246,7 +267,7 @@ fn info(
     Ok(info)
 }
 
-fn lock(known: &Mutex<Known>) -> std::sync::MutexGuard<'_, Known> {
+fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -7,3 +7,4 @@ mod incremental;
 mod noise;
 mod record_replay;
 mod recording;
+mod warc;
