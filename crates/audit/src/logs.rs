@@ -43,7 +43,7 @@ const BETWEEN: char = '\n';
 /// let logs = huntsman_audit::Logs::read([&path])?;
 /// assert_eq!(logs.files()[0].lines, 1);
 /// let audit = huntsman_audit::audit(["https://site.example/"]).options(|options| options.logs(Some(logs)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), huntsman_crawler::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Logs(Arc<Inner>);
