@@ -166,8 +166,8 @@ impl SharedFrontier {
         for (partition, batch) in &batches {
             let part = shared.partitions.get(*partition);
             let mut last = part.pushed.lock().await;
-            // The owner learns from the reply which hosts are woken. A partition that is being claimed is not owned yet, and hears of
-            // them with its first beat.
+            // The owner learns from the reply which hosts are woken. The owner of a partition that is
+            // being claimed learns it from its first beat.
             let owner = part.epoch().map_or("", |_| shared.token.as_str());
             let mut call = shared.plain(&PUSH, *partition).arg(shared.token.as_str()).arg(owner);
             for request in batch {

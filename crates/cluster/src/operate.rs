@@ -159,7 +159,7 @@ impl Operator {
         Ok(nodes)
     }
 
-    /// Asks all nodes to do something; they hear of it within a second or two.
+    /// Asks all nodes to do something; they read the wish within a second or two.
     ///
     /// # Errors
     /// The server cannot be reached.

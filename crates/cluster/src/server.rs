@@ -29,7 +29,7 @@ pub(crate) fn check(client: &mut Client, address: &str, durability: Durability) 
     }
     if durability == Durability::Fsync {
         for (_, reply) in client.each_node(&[b"CONFIG", b"GET", b"appendfsync"])? {
-            // A user who may not ask has an operator who knows.
+            // Without the right to ask, the settings of the server are taken on trust: its operator has set them.
             let Some(values) = reply.into_values() else { continue };
             let facts = Facts {
                 writes_log_first: Some(values.last() == Some(&Some(b"always".to_vec()))),

@@ -79,7 +79,7 @@ pub enum WarcNoarchive {
 ///
 /// Pages, redirects, error pages, retries and robots.txt are written as `response` and `request`, with a `metadata` record of how the page was
 /// found; responses from the HTTP cache are not. A body that the files have already becomes a `revisit`, also if an earlier crawl wrote it
-/// into the folder. If a body fails, what came of it is written with `WARC-Truncated`; if there is no response, the request is written, if it was sent,
+/// into the folder. If a body fails, the part that was received is written with `WARC-Truncated`; if there is no response, the request is written, if it was sent,
 /// and the reason as `metadata`. A body of another type than a page is read and written only with `download_binary`.
 ///
 /// Files are named `NAME-TIME-NUMBER.warc.gz`, with `.open` behind it while they are written. With a job, a crawl that was killed cuts its

@@ -123,7 +123,7 @@ const MARKS: [&str; 4] = ["bot", "crawl", "spider", "+http"];
 /// User-Agents whose robots are remembered.
 const MAX_KNOWN: usize = 10_000;
 
-/// Who asks: a robot of the list, another one, a browser or program, or nobody says.
+/// What a request is from: a robot of the list, another robot, a browser or program, or a line that does not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Agent(pub(super) u16);
 

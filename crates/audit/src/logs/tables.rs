@@ -1,4 +1,4 @@
-//! Logs as tables: `logs.csv` with the URLs, and `log_robots.csv` with who asked for them.
+//! Logs as tables: `logs.csv` with the URLs, and `log_robots.csv` with the programs that asked for them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Server logs: who asks for the site, which of its pages robots visit, and what stands only in logs.
+//! Server logs: which programs ask for the site, which of its pages robots visit, and what stands only in logs.
 
 use huntsman_crawler::Result;
 use huntsman_output::markup::Web;
@@ -159,7 +159,7 @@ fn agents_table(joined: &Joined, agents: &[(Agent, &OfAgent)]) -> Markup {
             table data-sort {
                 thead {
                     tr {
-                        th scope="col" { "Who asks" }
+                        th scope="col" { "Asked by" }
                         th scope="col" { "For" }
                         th scope="col" { "Verification" }
                         th.n scope="col" { "Requests" }

@@ -95,7 +95,7 @@ impl Exchange {
         }
     }
 
-    /// An exchange whose body failed: what came of it, and why there is no more.
+    /// An exchange whose body failed: the part that was received, and why there is no more.
     pub(super) fn partial(mut self, why: &'static str, error: &str) -> Self {
         self.truncated = Some(why);
         self.metadata.push(("fetchError", error.to_owned()));

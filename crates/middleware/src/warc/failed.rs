@@ -1,4 +1,4 @@
-//! Downloads that failed: what came of their bodies, and why there is no response.
+//! Downloads that failed: the part of a body that was received, and why there is no response.
 
 use huntsman_crawler::{FetchError, FetchErrorKind, Request, Timestamp};
 use huntsman_warc::{Options, Record, RecordKind, record_id};
