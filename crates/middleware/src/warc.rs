@@ -16,6 +16,7 @@ use huntsman_crawler::{
 };
 use huntsman_warc::{Digest, DigestKind, Options};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use exchange::{Archived, Exchange, Written};
 use folder::WarcFolder;
@@ -112,6 +113,8 @@ pub struct Warc {
     folder: Arc<WarcFolder>,
     known: Option<Arc<Mutex<Known>>>,
     writing: Arc<Writing>,
+    /// As many records are made at once as there are processors: each needs a thread with a compressor, which takes some hundred kilobytes.
+    makers: Semaphore,
     keeps_credentials: bool,
     has_outlinks: bool,
     noarchive: WarcNoarchive,
@@ -170,6 +173,7 @@ impl Warc {
             folder: Arc::new(folder),
             known: own.warc_revisit.then(Arc::default),
             writing: Arc::default(),
+            makers: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
             keeps_credentials: own.warc_credentials,
             has_outlinks: own.warc_outlinks,
             noarchive: own.warc_noarchive,
@@ -201,6 +205,8 @@ impl Warc {
             }
             Ok(Written { bytes: members.len(), is_revisit: original.is_some() })
         };
+        // It is never closed, so a permit always comes.
+        let _permit = self.makers.acquire().await.ok();
         let written = checked(tokio::task::spawn_blocking(write).await?, cx)?;
         cx.stats().inc(if written.is_revisit { "warc/revisits" } else { "warc/responses" });
         count_bytes(written.bytes, cx);
