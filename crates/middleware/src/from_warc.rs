@@ -84,7 +84,10 @@ impl FromWarc {
             return Ok(None);
         }
         let usage = |error: &dyn std::fmt::Display| {
-            Error::usage(format!("from_warc: {}", escape(&error.to_string())))
+            Error::usage(format!(
+                "{}; name WARC files, folders of them, or a pattern in quotes",
+                escape(&error.to_string())
+            ))
         };
         let at = own.from_warc_at.as_deref().map(moment).transpose()?;
         let files = named_files(&own.from_warc).map_err(|error| usage(&error))?;
