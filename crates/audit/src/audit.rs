@@ -17,7 +17,7 @@ use crate::choices::{Choices, Wanted};
 use crate::code::{Code, PageClass};
 use crate::compare::Comparison;
 use crate::custom::CustomReader;
-use crate::documents::{PdfReader, ReadPdf};
+use crate::documents::{BINARY_TYPES, PdfReader, ReadPdf};
 use crate::earlier::{Earlier, KnownIssues};
 use crate::facts;
 use crate::found::Found;
@@ -42,6 +42,7 @@ pub fn settings() -> Vec<(&'static str, Value)> {
         ("httperror_allow_all", true.into()),
         // A host without a robots.txt that can be read is a finding, and nothing waits for it.
         ("robots_retry_delays", Value::Array(Vec::new())),
+        ("download_types", BINARY_TYPES.to_vec().into()),
     ]
 }
 
@@ -151,7 +152,7 @@ impl AuditOptions {
         self
     }
 
-    /// Reads PDF files, whose addresses end with `.pdf`, by this reader; without one they are answers without text and links.
+    /// Reads PDF files by this reader; without one they are answers without text and links.
     pub fn pdf_reader(mut self, reader: Option<Arc<dyn ReadPdf>>) -> Self {
         self.reach.pdf = reader.is_some();
         self.pdf = reader;

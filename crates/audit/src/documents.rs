@@ -1,9 +1,10 @@
 //! Documents: what the files of a site say that are no HTML pages, and where their links lead.
 //!
-//! Feeds, Markdown and plain text are read here; PDF files by a [`ReadPdf`] of the program, in a process of its own. Links of plain text are not
+//! Feeds, Markdown, plain text and Word files are read here; PDF files by a [`ReadPdf`] of the program, in a process of its own. Links of plain text are not
 //! taken for links: what stands there may be an example or be broken at the end of a line.
 
 mod feed;
+mod word;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use crate::record::{Edge, EdgeKind};
 const MAX_TEXT: usize = 200;
 /// Links of a document.
 const MAX_LINKS: usize = 10_000;
+/// The media types of documents that are neither markup nor text, so that a crawl would not read their bodies.
+pub(crate) const BINARY_TYPES: [&str; 2] = ["application/pdf", word::MEDIA_TYPE];
 /// How PDF files begin.
 const PDF: &[u8] = b"%PDF-";
 
@@ -40,6 +43,8 @@ pub enum DocumentKind {
     Sitemap,
     /// Plain text.
     Text,
+    /// A Word file (.docx).
+    Word,
 }
 
 impl DocumentKind {
@@ -51,6 +56,7 @@ impl DocumentKind {
             Self::Pdf => "pdf",
             Self::Sitemap => "sitemap",
             Self::Text => "text",
+            Self::Word => "docx",
         }
     }
 }
@@ -61,7 +67,7 @@ impl DocumentKind {
 pub struct Document {
     /// Its kind.
     pub kind: DocumentKind,
-    /// Its title: that of the feed, the first heading of Markdown, or the title in the data of a PDF file.
+    /// Its title: that of the feed, the first heading of Markdown, or the title in the data of a PDF or Word file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Words of its text.
@@ -129,6 +135,7 @@ pub(crate) fn read(page: &Page, pdf: Option<&PdfReader>) -> Option<(Document, Ve
         DocumentKind::Markdown => Ok(of_markdown(text, page.url())),
         DocumentKind::Text => Ok(Found { words: words::count(text), ..Found::default() }),
         DocumentKind::Sitemap => Ok(Found::default()),
+        DocumentKind::Word => word::read(&response.body),
     };
     let (found, unread) = match found {
         Ok(found) => (found, None),
@@ -151,6 +158,9 @@ fn kind_of(page: &Page) -> Option<DocumentKind> {
     let path = page.url().path().to_ascii_lowercase();
     match page.kind() {
         PageKind::Binary if page.response().body.starts_with(PDF) => Some(DocumentKind::Pdf),
+        PageKind::Binary if word::is_word(&page.response().body, &media_type, &path) => {
+            Some(DocumentKind::Word)
+        }
         PageKind::Xml => match &*feed::root(page)? {
             "rss" | "feed" | "RDF" => Some(DocumentKind::Feed),
             "urlset" | "sitemapindex" => Some(DocumentKind::Sitemap),

@@ -249,11 +249,13 @@ impl AuditSpider {
         out.request(external(url, 0));
     }
 
-    /// A request for a page or a document of the site. The body of a PDF file is asked for, which others of its kind are not.
+    /// A request for a page or a document of the site. Bodies of documents are asked for by their names, too, because some servers have no
+    /// media type for them.
     fn page_request(&self, url: Url) -> Request {
-        let is_pdf = self.reach.pdf && url.path().to_ascii_lowercase().ends_with(".pdf");
+        let path = url.path().to_ascii_lowercase();
+        let is_document = self.reach.pdf && path.ends_with(".pdf") || path.ends_with(".docx");
         let request = Request::get(url);
-        if is_pdf { request.with_meta(meta::DOWNLOAD_BINARY, true) } else { request }
+        if is_document { request.with_meta(meta::DOWNLOAD_BINARY, true) } else { request }
     }
 
     /// Follows a redirect, as the same kind of request.

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
-use huntsman_html::PageKind;
 use reqwest::tls::TlsInfo;
 use tokio::time::Instant;
 use url::Url;
@@ -23,6 +22,7 @@ use crate::meta;
 use crate::request::Request;
 use crate::response::{Response, Timings};
 use crate::settings::{Settings, VerifyCertificates};
+use crate::wanted_bodies::WantedBodies;
 
 mod attempt;
 mod body;
@@ -64,7 +64,7 @@ const MAX_STALE: usize = 1;
 ///
 /// It reads these keys of a request's meta: `proxy` (URL of an http, https, socks5 or socks5h proxy),
 /// `download_timeout` (seconds), `download_maxsize` and `download_warnsize` (bytes, 0 is off), `download_truncate`
-/// and `download_binary` (true). `resolve` entries are matched by host and port; the address guard judges their
+/// and `download_binary` (true); the settings `download_binary` and `download_types` say the same for all. `resolve` entries are matched by host and port; the address guard judges their
 /// addresses, too. It does not judge the address of a proxy.
 ///
 /// It sends the headers of the request, `Host` and the framing of a body; a request without `Accept` gets `*/*`,
@@ -89,7 +89,7 @@ pub struct HttpDownloader {
 struct Rules {
     deadlines: Deadlines,
     limits: BodyLimits,
-    binary: bool,
+    wanted: WantedBodies,
     head: HeadLimits,
     verify: bool,
     bad_certificates: Arc<BadCertificates>,
@@ -120,7 +120,7 @@ impl HttpDownloader {
         let rules = Rules {
             deadlines,
             limits: BodyLimits { decode: DecodeLimits::of(settings), warn_size: settings.download_warnsize },
-            binary: settings.download_binary,
+            wanted: WantedBodies::of(settings),
             head: HeadLimits::of(settings),
             verify: settings.download_verify_certificates.proves_identity(),
             bad_certificates: Arc::clone(&config.bad_certificates),
@@ -348,7 +348,7 @@ impl Rules {
         }
         if verdict == OnDownload::Deliver {
             response.add_flag("download_stopped");
-        } else if !bodiless && self.skips_body(request, &response.headers) {
+        } else if !bodiless && !self.wanted.reads(request, &response.headers) {
             if status.is_success() {
                 let shown = response.header(header::CONTENT_TYPE).unwrap_or("by its name").to_owned();
                 let message = format!("neither markup nor text ({shown}): not read");
@@ -388,21 +388,6 @@ impl Rules {
         drop(answer);
         response.timings = Timings { ttfb, total: timer.started().elapsed(), ..Timings::default() };
         Ok(response)
-    }
-
-    /// Whether the headers say that the body is neither markup nor text, and the request does not ask for binary
-    /// bodies.
-    fn skips_body(&self, request: &Request, headers: &HeaderMap) -> bool {
-        if self.binary || request.meta_flag(meta::DOWNLOAD_BINARY) {
-            return false;
-        }
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let kind = huntsman_html::kind_from_headers(
-            text(header::CONTENT_TYPE),
-            text(header::CONTENT_DISPOSITION),
-            request.url.path(),
-        );
-        kind == Some(PageKind::Binary)
     }
 }
 

@@ -85,6 +85,7 @@ mod state;
 mod stats;
 pub mod terminal;
 mod text_source;
+mod wanted_bodies;
 
 pub use at_end::{AtEnd, CrawlEnd};
 pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
@@ -192,3 +193,4 @@ pub use start::{CsvColumn, Start};
 pub use start_urls::{StartUrls, parse_web_url};
 pub use state::State;
 pub use stats::{Counter, Stats};
+pub use wanted_bodies::WantedBodies;

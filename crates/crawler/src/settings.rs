@@ -147,6 +147,8 @@ settings! {
         download_fail_on_dataloss: bool = true;
         /// Also reads bodies that are neither markup nor text.
         download_binary: bool = false;
+        /// Also reads bodies of these media types, such as `application/pdf`, though they are neither markup nor text.
+        download_types: Vec<String> = Vec::new();
         /// Maximum number of header lines of a response. It is high because some pages set hundreds of cookies;
         /// `max_header_bytes` limits their size.
         max_header_lines: usize = 1_000;

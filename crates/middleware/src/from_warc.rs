@@ -7,9 +7,9 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use huntsman_crawler::terminal::escape;
 use huntsman_crawler::{
     Component, Context, CrawlerBuilder, DownloaderMiddleware, DropReason, Error, FetchError, FetchErrorKind,
-    Hooks, OnRequest, Request, Response, Result, Settings, Spider, log, meta, redacted, settings,
+    Hooks, OnRequest, Request, Response, Result, Settings, Spider, WantedBodies, log, meta, redacted,
+    settings,
 };
-use huntsman_html::{PageKind, kind_from_headers};
 use huntsman_warc::{Answer, ArchiveError, CaptureKey, Captures, Moment, named_files};
 use url::Url;
 
@@ -69,7 +69,7 @@ pub struct FromWarc {
     /// Greatest length of a body; 0 means no limit.
     max_bytes: u64,
     truncates: bool,
-    reads_binary: bool,
+    wanted: WantedBodies,
     fails_on_loss: bool,
 }
 
@@ -103,7 +103,7 @@ impl FromWarc {
             at,
             max_bytes: settings.download_maxsize,
             truncates: settings.download_truncate,
-            reads_binary: settings.download_binary,
+            wanted: WantedBodies::of(settings),
             fails_on_loss: settings.download_fail_on_dataloss,
         }))
     }
@@ -200,7 +200,7 @@ impl FromWarc {
         if is_cut {
             response.add_flag("truncated");
         }
-        if !self.skips_body(request, &response) {
+        if self.wanted.reads(request, &response.headers) {
             response.wire_bytes = payload.body().len() as u64;
             response.body = payload.into_body().into();
         } else if response.status.is_success() {
@@ -212,19 +212,6 @@ impl FromWarc {
             response.add_flag("unread");
         }
         Ok(response)
-    }
-
-    /// Whether the HTTP client would not have read the body, because it is neither markup nor text.
-    fn skips_body(&self, request: &Request, response: &Response) -> bool {
-        if self.reads_binary || request.meta_flag(meta::DOWNLOAD_BINARY) {
-            return false;
-        }
-        let kind = kind_from_headers(
-            response.header(header::CONTENT_TYPE),
-            response.header(header::CONTENT_DISPOSITION),
-            request.url.path(),
-        );
-        kind == Some(PageKind::Binary)
     }
 }
 

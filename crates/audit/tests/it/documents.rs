@@ -1,5 +1,6 @@
 //! Documents: what files of a site say that are no HTML.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use huntsman_audit::{Audit, AuditBuilder, DocumentKind, PdfFacts, ReadPdf, audit};
@@ -30,11 +31,39 @@ const RSS: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title
 const ATOM: &str = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>Atoms</title><entry><title>A</title><link href=\"/page\"/>\
     <link rel=\"edit\" href=\"/edit\"/></entry></feed>";
 const JSON: &str = "{\"version\": \"https://jsonfeed.org/version/1.1\", \"title\": \"Json\", \"items\": [{\"url\": \"https:\\/\\/a.example\\/gone-from-json\", \"title\": \"G\"}]}";
+const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+/// A Word file with these parts.
+fn word(parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut file = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in parts {
+        file.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+    file.finish().unwrap().into_inner()
+}
+
+fn minutes() -> Vec<u8> {
+    let text = "<w:document xmlns:w='urn:w' xmlns:r='urn:r'><w:body><w:p><w:r><w:t>The mi</w:t></w:r><w:r><w:t>ll</w:t><w:tab/>\
+        <w:t>costs 5 &amp; more</w:t></w:r></w:p><w:p><w:hyperlink r:id='rId4'><w:r><w:t>Old prices</w:t></w:r></w:hyperlink>\
+        <w:hyperlink w:anchor='top'><w:r><w:t xml:space='preserve'> Top</w:t></w:r></w:hyperlink></w:p></w:body></w:document>";
+    let relations = "<Relationships><Relationship Id='rId4' Target='https://a.example/gone-from-word' TargetMode='External'/>\
+        <Relationship Id='rId5' Target='styles.xml'/></Relationships>";
+    let core = "<cp:coreProperties xmlns:cp='urn:cp' xmlns:dc='urn:dc'><dc:title>Minutes of May</dc:title></cp:coreProperties>";
+    let parts = [
+        ("word/document.xml", text),
+        ("word/_rels/document.xml.rels", relations),
+        ("docProps/core.xml", core),
+    ];
+    word(&parts)
+}
+
 const MARKDOWN: &str = "# The *mill*\n\nSee [prices](/gone-from-markdown).\n\n```\n[code](/no-link)\n```\n";
 
 fn site() -> AuditBuilder {
     let of_type =
         |kind: &str, body: &str| Reply::status(200).header("content-type", kind).body(body.to_owned());
+    let of_bytes = |kind: &str, body: Vec<u8>| Reply::status(200).header("content-type", kind).body(body);
     let links: String = [
         "rss.xml",
         "atom.xml",
@@ -43,6 +72,9 @@ fn site() -> AuditBuilder {
         "notes.txt",
         "prices.pdf",
         "broken.pdf",
+        "minutes?of=May",
+        "empty.docx",
+        "large.docx",
         "sitemap-old.xml",
         "page",
         "data.json",
@@ -59,6 +91,9 @@ fn site() -> AuditBuilder {
         .respond("https://a.example/notes.txt", of_type("text/plain", "See https://a.example/gone-from-text"))
         .respond("https://a.example/prices.pdf", of_type("application/pdf", "%PDF-1.5 prices"))
         .respond("https://a.example/broken.pdf", of_type("application/pdf", "%PDF-1.5 x"))
+        .respond("https://a.example/minutes?of=May", of_bytes(DOCX, minutes()))
+        .respond("https://a.example/empty.docx", of_bytes("application/octet-stream", word(&[("a.txt", "")])))
+        .respond("https://a.example/large.docx", of_bytes(DOCX, word(&[("word/document.xml", &" ".repeat(17 << 20))])))
         .respond("https://a.example/data.json", of_type("application/json", "{\"title\": \"x\"}"))
         .respond(
             "https://a.example/sitemap-old.xml",
@@ -85,6 +120,9 @@ async fn documents_have_titles_and_words_and_their_links_are_looked_at() {
         ("notes.txt", (DocumentKind::Text, None, 5, 0)),
         ("prices.pdf", (DocumentKind::Pdf, title("Prices of 2027"), 4, 2)),
         ("broken.pdf", (DocumentKind::Pdf, None, 0, 0)),
+        ("minutes?of=May", (DocumentKind::Word, title("Minutes of May"), 8, 1)),
+        ("empty.docx", (DocumentKind::Word, None, 0, 0)),
+        ("large.docx", (DocumentKind::Word, None, 0, 0)),
         ("sitemap-old.xml", (DocumentKind::Sitemap, None, 0, 0)),
     ] {
         let found = document(&audit, path);
@@ -104,7 +142,8 @@ async fn documents_have_titles_and_words_and_their_links_are_looked_at() {
     assert_eq!(place("gone-from-json").0, "https://a.example/feed.json");
     assert_eq!(place("gone-from-markdown"), ("https://a.example/readme.md".to_owned(), 3, 5));
     assert_eq!(place("gone-from-pdf").0, "https://a.example/prices.pdf");
-    assert_eq!(broken.len(), 4, "neither code nor plain text nor other relations are links: {broken:?}");
+    assert_eq!(place("gone-from-word").0, "https://a.example/minutes?of=May");
+    assert_eq!(broken.len(), 5, "neither code nor plain text nor other relations are links: {broken:?}");
     let dir = tempfile::tempdir().unwrap();
     audit.write(dir.path()).unwrap();
     let lines = std::fs::read_to_string(dir.path().join("pages.jsonl")).unwrap();
@@ -116,6 +155,8 @@ async fn documents_have_titles_and_words_and_their_links_are_looked_at() {
         (&"pdf".into(), &"Prices of 2027".into())
     );
     assert_eq!(line("broken.pdf")["document_error"], "the file is damaged");
+    assert_eq!(line("empty.docx")["document_error"], "it has no word/document.xml");
+    assert_eq!(line("large.docx")["document_error"], "word/document.xml has more than 16777216 bytes");
     assert!(line("page")["document"].is_null() && line("data.json")["document"].is_null());
 }
 

@@ -124,8 +124,8 @@ fn pdf_files_of_a_site_are_read_and_their_links_are_looked_at() {
     let pdf = huntsman_testkit::pdf::file(&objects.map(|object| object.as_bytes().to_vec()));
     let of_type = |body: Vec<u8>| Answer::status(200).header("content-type", "application/pdf").body(body);
     let site = Site::builder()
-        .page("/", "<a href=/prices.pdf>Prices</a><a href=/broken.PDF>Broken</a>")
-        .answer("/prices.pdf", of_type(pdf))
+        .page("/", "<a href=/download?id=7>Prices</a><a href=/broken.PDF>Broken</a>")
+        .answer("/download?id=7", of_type(pdf))
         .answer("/broken.PDF", of_type(b"%PDF-1.5 nothing".to_vec()))
         .start_blocking();
     let dir = tempfile::tempdir().unwrap();
@@ -133,12 +133,15 @@ fn pdf_files_of_a_site_are_read_and_their_links_are_looked_at() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let pages = lines(dir.path().join("out/pages.jsonl"));
     let page = |path: &str| pages.iter().find(|page| page["url"] == site.url(path).as_str()).unwrap();
-    assert_eq!((&page("/prices.pdf")["document"], &page("/prices.pdf")["words"]), (&"pdf".into(), &4.into()));
+    assert_eq!(
+        (&page("/download?id=7")["document"], &page("/download?id=7")["words"]),
+        (&"pdf".into(), &4.into())
+    );
     assert!(page("/broken.PDF")["document_error"].as_str().unwrap().contains("cannot be read"));
     let issues = lines(dir.path().join("out/issues.jsonl"));
     let gone = issues.iter().find(|issue| issue["code"] == "broken-internal-link").unwrap();
     assert_eq!(
         (&gone["url"], &gone["at"][0]["page"]),
-        (&site.url("/gone").as_str().into(), &site.url("/prices.pdf").as_str().into())
+        (&site.url("/gone").as_str().into(), &site.url("/download?id=7").as_str().into())
     );
 }
