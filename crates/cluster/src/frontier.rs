@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use huntsman_crawler::{
     End, Frontier, FrontierLink, HostKey, Lease, LeaseId, Leased, Order, OwnedSince, Pushed, Request, Result,
-    SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp,
+    SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
 };
 use huntsman_redis::{Error, ErrorKind};
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use crate::keeper::{Keeper, Kick};
 use crate::keys::{LAST, packed, partition_of};
 use crate::partition::Partitions;
 use crate::pump::Pump;
-use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE};
+use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, damaged};
 use crate::settings::{ClusterSettings, Durability};
 
 /// A [`Frontier`] in a Redis server, which any number of nodes share; see the [page of the crate](crate).
@@ -198,8 +198,10 @@ impl SharedFrontier {
         // The leases of a partition that another node may own are void: their pages are fetched again.
         let Some(epoch) = part.epoch() else {
             shared.count("cluster/void_settles");
+            pushed.void += batch.len() as u64;
             return Ok(());
         };
+        let leases = batch.len() as u64;
         let number = shared.last_call.fetch_add(1, Ordering::Relaxed);
         let replied: Vec<u64> = part
             .with(|owned| {
@@ -233,6 +235,7 @@ impl SharedFrontier {
         let Some(reply) = self.pump.call(call).await? else {
             shared.count("cluster/void_settles");
             shared.lost(partition, &epoch);
+            pushed.void += leases;
             return Ok(());
         };
         let mut items = Items::of(reply, "the reply to a settle")?;
@@ -242,6 +245,7 @@ impl SharedFrontier {
         add_hosts(&mut pushed.woken, items.texts()?);
         let refused = items.numbers()?;
         let outbox = items.count()?;
+        pushed.void += items.count()?;
         for at in refused {
             let request = usize::try_from(at).ok().and_then(|at| replacements.get_mut(at)?.take());
             pushed.refused.extend(request.map(|request| *request));
@@ -263,6 +267,11 @@ impl SharedFrontier {
         let call = if target == partition { call.arg("") } else { call.number(u64::from(target)) };
         call.arg(self.packed(request))
     }
+}
+
+/// The number of an epoch, which only this program writes.
+fn epoch_number(epoch: &str) -> Result<u64, Error> {
+    epoch.parse().map_err(|_| damaged("the epoch of a partition"))
 }
 
 /// Adds hosts that are not listed yet.
@@ -336,7 +345,12 @@ impl Frontier for SharedFrontier {
         shared.partitions.counted(partition, version, queued);
         let mut leases = Vec::new();
         for (id, bytes) in (first..).zip(items.strings()?) {
-            leases.push(Lease { id: LeaseId(id), request: StoredRequest::request(&bytes, host)? });
+            let (sequence, bytes) =
+                bytes.split_first_chunk().ok_or_else(|| damaged("the reply to a lease"))?;
+            let mut request = StoredRequest::request(bytes, host)?;
+            let sequence = u64::from_be_bytes(*sequence);
+            request.extensions.insert(Work { partition, sequence, epoch: epoch_number(&epoch)? });
+            leases.push(Lease { id: LeaseId(id), request });
         }
         Ok(Leased { leases, due, next_at })
     }

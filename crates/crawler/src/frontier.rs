@@ -17,6 +17,7 @@ mod packed;
 mod queue;
 mod seen;
 mod stored;
+mod work;
 
 pub(crate) use disk::SavedQueue;
 pub use disk::{DiskFrontier, DiskLimits};
@@ -24,6 +25,7 @@ pub(crate) use link::FrontierMessage;
 pub use link::{FrontierLink, OwnedSince};
 pub use memory::MemoryFrontier;
 pub use stored::StoredRequest;
+pub use work::{Work, WorkName};
 
 /// Identifies one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +90,8 @@ pub struct Pushed {
     pub woken: Vec<HostKey>,
     /// Requests of [`End::Reschedule`] whose fingerprint was already known; not counted as duplicates.
     pub refused: Vec<Request>,
+    /// Leases that had ended before they were settled, because another process works on their hosts. Nothing of them was stored.
+    pub void: u64,
 }
 
 /// The order of requests of one priority within a host.

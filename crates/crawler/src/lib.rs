@@ -100,7 +100,7 @@ pub use feed::{CsvFeed, CsvRows, FeedLimits, FeedReport, XmlFeed, XmlNode, XmlNo
 pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, FrontierLink, Lease, LeaseId, Leased, MemoryFrontier, Order,
-    OwnedSince, Pushed, Settled, StoredRequest,
+    OwnedSince, Pushed, Settled, StoredRequest, Work, WorkName,
 };
 pub use host::{HostKey, SlotBy, registrable_domain, registrable_part};
 pub use host_stats::{HostSnapshot, HostStats};
