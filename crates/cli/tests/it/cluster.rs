@@ -11,6 +11,8 @@ use serde_json::Value;
 
 use crate::common::{huntsman, report, run};
 
+mod collect;
+
 const HOSTS: usize = 12;
 const PAGES: usize = 180;
 /// Requests in flight of a node, and seconds between two requests of a host.
@@ -52,10 +54,15 @@ fn node(directory: &Path, site: &RunningSite, server: &Server, name: &str) -> Co
     for page in 0..HOSTS {
         command.args(["--allow-address", &format!("{}:*", host(page))]);
     }
-    command.args(["--frontier", &format!("{}?lease=3", server.url()), "--job", "test", "--node", name]);
-    command.args(["--durability", "ack", "--concurrency", &CONCURRENCY.to_string()]);
+    node_of(&mut command, server, name).args(["--concurrency", &CONCURRENCY.to_string()]);
     command.args(["--delay", &DELAY.to_string(), "--per-host", "1", "--set", "log_level=warn"]);
     command
+}
+
+/// Makes a crawl the work of a node.
+fn node_of<'a>(command: &'a mut Command, server: &Server, name: &str) -> &'a mut Command {
+    command.args(["--frontier", &format!("{}?lease=3", server.url()), "--job", "test", "--node", name]);
+    command.args(["--durability", "ack"])
 }
 
 /// `huntsman cluster` on the job.
@@ -145,6 +152,9 @@ fn recorded(directory: &Path, nodes: &[&str]) -> BTreeMap<String, usize> {
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         for line in whole {
             let record: Value = serde_json::from_str(line).expect("a JSON object a line");
+            if record["settled"].is_string() {
+                continue;
+            }
             *found.entry(record["url"].as_str().expect("a URL").to_owned()).or_insert(0) += 1;
         }
     }
