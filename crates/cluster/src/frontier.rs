@@ -21,6 +21,7 @@ use crate::partition::Partitions;
 use crate::pump::Pump;
 use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, damaged};
 use crate::settings::{ClusterSettings, Durability};
+use crate::watch::Watch;
 
 /// A [`Frontier`] in a Redis server, which any number of nodes share; see the [page of the crate](crate).
 ///
@@ -31,6 +32,7 @@ pub struct SharedFrontier {
     pump: Pump,
     kicks: Sender<Kick>,
     keeper: Option<JoinHandle<()>>,
+    _watch: Watch,
 }
 
 /// What the frontier and its keeper share.
@@ -140,7 +142,8 @@ impl SharedFrontier {
         let (kicks, received) = std::sync::mpsc::channel();
         let keeper = Keeper::enter(Arc::clone(&shared), runner, received)?;
         let keeper = std::thread::Builder::new().name("frontier-keeper".to_owned()).spawn(|| keeper.run());
-        Ok(Self { shared, pump, kicks, keeper: Some(keeper.map_err(failed)?) })
+        let watch = Watch::start(Arc::clone(&shared)).map_err(failed)?;
+        Ok(Self { shared, pump, kicks, keeper: Some(keeper.map_err(failed)?), _watch: watch })
     }
 
     /// The number of partitions that this node owns.

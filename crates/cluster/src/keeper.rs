@@ -53,8 +53,10 @@ pub(crate) struct Keeper {
     live: Vec<Node>,
 }
 
-/// A node starts no request in this share of its lease, and renews it so many times.
+/// A node starts no request in this share of its lease.
 const MARGIN: u32 = 5;
+/// In this share of its lease, which is a second of the usual fifteen, no request is in flight.
+const LAST_MARGIN: u32 = 15;
 /// Rounds in the time of a lease.
 const ROUNDS: u32 = 30;
 
@@ -272,9 +274,10 @@ impl Keeper {
         let is_full = by_others.len() >= 4_000;
         let seen = versions.max().map(|last| if is_full { last - 1 } else { last });
         woken.extend(by_others.iter().step_by(2).map(|name| HostKey::new(name)));
-        let safe_until = self.safe_until(sent);
+        let (safe_until, flights_until) = self.until(sent);
         self.shared.partitions.get(partition).with(|owned| {
-            (owned.safe_until, owned.leased, owned.outbox) = (safe_until, leased, outbox);
+            (owned.safe_until, owned.flights_until) = (safe_until, flights_until);
+            (owned.leased, owned.outbox) = (leased, outbox);
             owned.woken = seen.unwrap_or(owned.woken);
         });
         self.shared.partitions.counted(partition, version, queued);
@@ -284,10 +287,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Until when requests may be started with a lease that was asked for at `sent`.
-    fn safe_until(&self, sent: Instant) -> Instant {
+    /// Until when requests may be started, and be in flight, with a lease that was asked for at `sent`.
+    fn until(&self, sent: Instant) -> (Instant, Instant) {
         let lease = self.shared.settings.lease;
-        sent + lease - lease / MARGIN
+        (sent + lease - lease / MARGIN, sent + lease - lease / LAST_MARGIN)
     }
 
     /// Tells the engine of hosts, if there are any.
@@ -337,10 +340,12 @@ impl Keeper {
         let Some((version, queued)) = self.restore(partition, &epoch)? else { return Ok(()) };
         let hosts = all_hosts(&self.shared, &mut self.runner, partition)?;
         let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
+        let (safe_until, flights_until) = self.until(sent);
         let owned = Owned {
             epoch,
             since,
-            safe_until: self.safe_until(sent),
+            safe_until,
+            flights_until,
             is_draining: false,
             woken: 0,
             leased: 0,

@@ -35,6 +35,7 @@ mod pump;
 mod script;
 mod server;
 mod settings;
+mod watch;
 
 pub use frontier::SharedFrontier;
 pub use huntsman_redis::{Error, ErrorKind};
