@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use huntsman_crawler::{
     End, Frontier, FrontierLink, HostKey, Lease, LeaseId, Leased, Order, OwnedSince, Pushed, Request, Result,
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) link: OnceLock<FrontierLink>,
     /// What was learnt about hosts and is not stored yet.
     pub(crate) learnt: Mutex<HashMap<HostKey, Option<SavedPoliteness>>>,
+    /// When the last beat was sent that the server has answered.
+    pub(crate) beaten: Mutex<Instant>,
     /// Whether the engine had nothing to do when it was last asked.
     pub(crate) is_idle: AtomicBool,
     pub(crate) is_finished: AtomicBool,
@@ -96,7 +99,7 @@ impl Shared {
             partition,
             "the lease of a partition has ended, and another node may work on its hosts"
         );
-        self.count("cluster/fenced");
+        self.count("cluster/fenced_total");
         self.tell_lost(partition);
     }
 
@@ -105,6 +108,14 @@ impl Shared {
         if let Some(link) = self.link.get() {
             let count = self.partitions.count();
             link.lost(move |host| partition_of(host, count) == partition);
+        }
+    }
+
+    /// Tells how long the server has not answered a beat, or a beat is not due yet.
+    pub(crate) fn tell_lag(&self) {
+        if let Some(link) = self.link.get() {
+            let beaten = *self.beaten.lock().unwrap_or_else(PoisonError::into_inner);
+            link.stats().set("cluster/beat_lag_seconds", beaten.elapsed().as_secs_f64());
         }
     }
 
@@ -130,6 +141,7 @@ impl SharedFrontier {
             partitions: Partitions::new(job.partitions),
             link: OnceLock::new(),
             learnt: Mutex::default(),
+            beaten: Mutex::new(Instant::now()),
             is_idle: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
             last_lease: AtomicU64::new(1),
@@ -200,7 +212,7 @@ impl SharedFrontier {
         let part = shared.partitions.get(partition);
         // The leases of a partition that another node may own are void: their pages are fetched again.
         let Some(epoch) = part.epoch() else {
-            shared.count("cluster/void_settles");
+            shared.count("cluster/void_settles_total");
             pushed.void += batch.len() as u64;
             return Ok(());
         };
@@ -236,7 +248,7 @@ impl SharedFrontier {
             }
         }
         let Some(reply) = self.pump.call(call).await? else {
-            shared.count("cluster/void_settles");
+            shared.count("cluster/void_settles_total");
             shared.lost(partition, &epoch);
             pushed.void += leases;
             return Ok(());

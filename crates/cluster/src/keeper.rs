@@ -193,8 +193,9 @@ impl Keeper {
             .iter()
             .filter_map(|partition| self.shared.partitions.get(*partition).with(|owned| owned.outbox))
             .sum();
-        link.stats().set("cluster/partitions", owned.len());
-        link.stats().set("cluster/outbox", outbox);
+        link.stats().set("cluster/partitions_owned", owned.len());
+        link.stats().set("cluster/outbox_len", outbox);
+        link.stats().set("cluster/script_seconds", self.runner.seconds());
     }
 
     /// Renews the entry of the node, and does what the operator wants.
@@ -254,6 +255,7 @@ impl Keeper {
             }
         }
 
+        *shared.beaten.lock().unwrap_or_else(PoisonError::into_inner) = sent;
         self.tell_woken(woken);
         Ok(())
     }
@@ -357,7 +359,7 @@ impl Keeper {
         if queued > 0 {
             self.shared.is_idle.store(false, Ordering::Release);
         }
-        self.shared.count("cluster/takeovers");
+        self.shared.count("cluster/takeovers_total");
         if let Some(link) = self.shared.link.get() {
             let count = self.shared.partitions.count();
             let hosts = hosts.into_iter().map(|(host, _, pace)| (host, pace)).collect();
@@ -382,7 +384,7 @@ impl Keeper {
             if left == 0 {
                 self.shared.partitions.counted(partition, version, queued);
                 if let Some(link) = self.shared.link.get().filter(|_| restored > 0) {
-                    link.stats().add("cluster/refetched", restored);
+                    link.stats().add("cluster/refetched_total", restored);
                 }
                 return Ok(Some((version, queued)));
             }

@@ -29,10 +29,6 @@ impl Keys {
     pub(crate) fn own(&self, partition: u32) -> String {
         format!("hm:{{{}.{partition}}}:own", self.job)
     }
-
-    pub(crate) fn outbox(&self, partition: u32) -> String {
-        format!("hm:{{{}.{partition}}}:o", self.job)
-    }
 }
 
 /// The partition of a host.

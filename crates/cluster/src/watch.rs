@@ -23,6 +23,7 @@ impl Watch {
         let pause = shared.settings.lease / LOOKS;
         thread::Builder::new().name("frontier-watch".to_owned()).spawn(move || {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                shared.tell_lag();
                 let now = Instant::now();
                 for partition in shared.partitions.owned() {
                     let part = shared.partitions.get(partition);

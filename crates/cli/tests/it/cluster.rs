@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use huntsman_testkit::prometheus::Prometheus;
 use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
@@ -128,8 +129,10 @@ impl Running {
     /// Waits for its end; fails unless it was a good one.
     fn ended_well(mut self) {
         let mut text = String::new();
-        let mut errors = self.0.stderr.take().expect("it is piped");
-        std::io::Read::read_to_string(&mut errors, &mut text).expect("the output is text");
+        // Another reader may have taken it.
+        if let Some(mut errors) = self.0.stderr.take() {
+            std::io::Read::read_to_string(&mut errors, &mut text).expect("the output is text");
+        }
         let status = self.0.wait().expect("an own child can be waited for");
         assert!(status.success(), "{status}: {text}");
     }
@@ -328,4 +331,20 @@ fn the_example_starts_three_nodes_and_ends_what_it_started() {
     assert!(said.stdout.contains("pages"), "{}", said.stdout);
     let found = recorded(directory.path(), &["three-nodes/n1", "three-nodes/n2", "three-nodes/n3"]);
     assert_eq!(found.keys().cloned().collect::<BTreeSet<_>>(), addresses(&site));
+}
+
+#[test]
+fn the_dashboard_of_a_shared_crawl_finds_all_that_it_asks_for() {
+    // The first line is that of the metrics: a server without a log would be warned of.
+    let (site, server) = (site(), Server::builder().durable().start());
+    let directory = tempfile::tempdir().unwrap();
+    order(directory.path(), &server, "init", &["--durability", "ack"]);
+    order(directory.path(), &server, "pause", &[]);
+    let mut command = node(directory.path(), &site, &server, "n1");
+    let (child, address) = crate::metrics::start(command.args(["--metrics", "0"]));
+    let running = Running(child);
+    let prometheus = Prometheus::start(&[("crawl", &address)]);
+    crate::metrics::finds_all(&prometheus, "huntsman-cluster.json");
+    order(directory.path(), &server, "resume", &[]);
+    running.ended_well();
 }
