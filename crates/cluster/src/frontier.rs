@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use huntsman_crawler::{
-    End, Frontier, FrontierLink, HostKey, Lease, LeaseId, Leased, Order, OwnedSince, Pushed, Request, Result,
-    SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
+    End, Frontier, FrontierLink, HostKey, HostNote, Lease, LeaseId, Leased, Order, OwnedSince, Pushed,
+    Request, Result, SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
 };
 use huntsman_redis::{Error, ErrorKind};
 use tokio::sync::oneshot;
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) link: OnceLock<FrontierLink>,
     /// What was learnt about hosts and is not stored yet.
     pub(crate) learnt: Mutex<HashMap<HostKey, Option<SavedPoliteness>>>,
+    /// What components noted about hosts and is not stored yet.
+    pub(crate) notes: Mutex<Vec<HostNote>>,
     /// When the last beat was sent that the server has answered.
     pub(crate) beaten: Mutex<Instant>,
     /// Whether the engine had nothing to do when it was last asked.
@@ -141,6 +143,7 @@ impl SharedFrontier {
             partitions: Partitions::new(job.partitions),
             link: OnceLock::new(),
             learnt: Mutex::default(),
+            notes: Mutex::default(),
             beaten: Mutex::new(Instant::now()),
             is_idle: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
@@ -424,6 +427,10 @@ impl Frontier for SharedFrontier {
 
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
         self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner).extend(hosts);
+    }
+
+    fn note(&self, notes: Vec<HostNote>) {
+        self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
     }
 
     fn is_durable(&self) -> bool {

@@ -1,7 +1,6 @@
 //! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, has requests moved between partitions,
 //! and finds out whether the crawl is at its end.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
@@ -15,7 +14,7 @@ use crate::convert::Items;
 use crate::frontier::{Shared, all_hosts};
 use crate::nodes::{self, Node, Told, micros};
 use crate::partition::Owned;
-use crate::script::{BEAT, CLAIM, COUNT, Call, NOTE, RELEASE, RESTORE, Runner};
+use crate::script::{BEAT, CLAIM, COUNT, Call, RELEASE, RESTORE, Runner};
 
 /// The hosts that the queue has at the start, with the numbers of their requests.
 type Opened = Result<Vec<(HostKey, u64)>, Error>;
@@ -341,6 +340,7 @@ impl Keeper {
     fn gain(&mut self, partition: u32, epoch: String, sent: Instant) -> Result<(), Error> {
         let Some((version, queued)) = self.restore(partition, &epoch)? else { return Ok(()) };
         let hosts = all_hosts(&self.shared, &mut self.runner, partition)?;
+        self.read_notes(partition)?;
         let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
         let (safe_until, flights_until) = self.until(sent);
         let owned = Owned {
@@ -436,23 +436,6 @@ impl Keeper {
             }
         }
         Ok(())
-    }
-
-    /// Stores what was learnt about hosts of own partitions.
-    fn store_learnt(&mut self) -> Result<(), Error> {
-        let learnt: HashMap<_, _> =
-            std::mem::take(&mut *self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
-        for (host, pace) in learnt {
-            let partition = self.shared.partition(&host);
-            let Some(epoch) = self.shared.partitions.get(partition).epoch() else { continue };
-            let call =
-                calls.remove(&partition).unwrap_or_else(|| self.shared.fenced(&NOTE, partition, &epoch));
-            let bytes = pace.map(|pace| pace.to_bytes().to_vec()).unwrap_or_default();
-            calls.insert(partition, call.arg(host.as_str()).arg(bytes));
-        }
-        // A partition that was lost meanwhile is noticed at the next beat.
-        self.runner.run(&calls.into_values().collect::<Vec<_>>()).map(drop)
     }
 
     /// Finds out whether the crawl is at its end: nothing is queued, leased or in an outbox, and no partition has changed since the last

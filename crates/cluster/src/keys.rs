@@ -29,6 +29,11 @@ impl Keys {
     pub(crate) fn own(&self, partition: u32) -> String {
         format!("hm:{{{}.{partition}}}:own", self.job)
     }
+
+    /// What components noted about hosts of a partition.
+    pub(crate) fn notes(&self, partition: u32) -> String {
+        format!("hm:{{{}.{partition}}}:notes", self.job)
+    }
 }
 
 /// The partition of a host.

@@ -28,6 +28,7 @@ mod job;
 mod keeper;
 mod keys;
 mod nodes;
+mod notes;
 mod operate;
 mod outbox;
 mod partition;

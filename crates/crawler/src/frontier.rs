@@ -6,6 +6,7 @@ use std::future::Future;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::fetch::BoxFuture;
+use crate::hand_over::HostNote;
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
 use crate::schedule::SavedPoliteness;
@@ -199,6 +200,11 @@ pub trait Frontier: Send + Sync + 'static {
         drop(hosts);
     }
 
+    /// Takes what components learnt about hosts, as [`learnt`](Self::learnt) takes their politeness.
+    fn note(&self, notes: Vec<HostNote>) {
+        drop(notes);
+    }
+
     /// Moves queued requests out of memory because the process needs it, and returns how many were moved. A frontier that has no other
     /// place for them moves none.
     fn spill(&self) -> impl Future<Output = Result<u64>> + Send {
@@ -222,6 +228,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn attach(&self, link: FrontierLink) -> Result<Option<OwnedSince>>;
     fn is_finished(&self) -> bool;
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>);
+    fn note(&self, notes: Vec<HostNote>);
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>>;
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
@@ -248,6 +255,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
         Frontier::learnt(self, hosts);
+    }
+
+    fn note(&self, notes: Vec<HostNote>) {
+        Frontier::note(self, notes);
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>> {

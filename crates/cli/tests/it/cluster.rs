@@ -348,3 +348,26 @@ fn the_dashboard_of_a_shared_crawl_finds_all_that_it_asks_for() {
     order(directory.path(), &server, "resume", &[]);
     running.ended_well();
 }
+
+#[test]
+fn a_successor_does_not_read_robots_txt_again() {
+    let (site, server) = (site(), Server::start());
+    let directory = tempfile::tempdir().unwrap();
+    let obedient = |name: &str| {
+        let mut command = node(directory.path(), &site, &server, name);
+        command.args(["--set", "robotstxt_obey=true"]);
+        Running::start(command)
+    };
+    let mut killed = obedient("n1");
+    let notes = || {
+        let keys = server.cli(&["KEYS", "hm:{test.*}:notes"]);
+        let count = |key: &str| server.cli(&["HLEN", key]).trim().parse::<usize>().expect("a number");
+        keys.lines().filter(|key| !key.is_empty()).map(count).sum::<usize>()
+    };
+    until("what is known of all hosts is stored", || notes() == HOSTS);
+    killed.0.kill().expect("an own child can be killed");
+    killed.0.wait().expect("an own child can be waited for");
+    obedient("n2").ended_well();
+    assert_eq!(site.count("/robots.txt"), HOSTS, "once for each host");
+    assert_eq!(status(directory.path(), &server)["settled"], PAGES);
+}

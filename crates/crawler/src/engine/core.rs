@@ -25,6 +25,7 @@ use crate::dyn_spider::{DynSpider, GivenItems};
 use crate::error::Result;
 use crate::event::Event;
 use crate::frontier::{DynFrontier, Pushed, Settled, Work};
+use crate::hand_over::HandOver;
 use crate::host::{HostKey, SlotBy};
 use crate::log;
 use crate::losses::LossKind;
@@ -43,6 +44,7 @@ pub(crate) struct Core {
     pub(crate) page_needs: PageNeeds,
     pub(crate) sender: Sender,
     pub(crate) frontier: Box<dyn DynFrontier>,
+    pub(crate) hand_over: Arc<[Arc<dyn HandOver>]>,
     pub(crate) items: mpsc::Sender<ItemBatch>,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) known_links: KnownLinks,
