@@ -56,9 +56,8 @@ impl Verdict {
                 return Ok(check.verdict);
             }
             State::Failed => check.verdict.note("the run delivered no page; the same command starts anew"),
-            State::Running if status.is_in_memory() => {
-                check.verdict.note("the run was killed, and its queue was in memory; --fresh starts anew");
-            }
+            // Told when it is known whether others share the queue.
+            State::Running if status.is_in_memory() => {}
             State::Running => check.verdict.note("the run was killed; the same command goes on"),
             State::Interrupted => check.verdict.note("the run was stopped; the same command goes on"),
             State::Finished => {}
@@ -70,6 +69,12 @@ impl Verdict {
         let drops = check.records(DROPS)?;
         check.verdict.count("pages", pages);
         check.verdict.count("drops", drops);
+        if status.state == State::Running && status.is_in_memory() {
+            check.verdict.note(match check.shared {
+                0 => "the run was killed, and its queue was in memory; --fresh starts anew",
+                _ => "the node was killed; other nodes do its work, and `huntsman cluster collect` takes its records",
+            });
+        }
         if status.run() == Run::Sweep {
             check.sweep()?;
         }

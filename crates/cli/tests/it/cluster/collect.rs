@@ -126,6 +126,10 @@ fn nodes_that_are_killed_again_and_again_record_what_one_machine_does() {
     assert!(fetched <= PAGES + PAGES / 10 + KILLS * CONCURRENCY, "{fetched} fetches");
     println!("{} fetched twice, {}", fetched - PAGES - PAGES / 10, said.stderr);
 
+    let killed = run(crate::common::huntsman(here).args(["verify", "n0"]));
+    assert_eq!(killed.code, Some(0), "{}", killed.stdout);
+    assert!(killed.stdout.contains("other nodes do its work"), "{}", killed.stdout);
+
     // What a node wrote is a record of its own work, which a line says to be settled.
     let names: BTreeSet<String> = started.into_iter().collect();
     let lines = names.iter().flat_map(|name| {
