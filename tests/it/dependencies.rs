@@ -101,7 +101,14 @@ fn crates_depend_only_downwards() {
         ),
         (
             "huntsman-output",
-            &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-middleware"],
+            &[
+                "huntsman-crawler",
+                "huntsman-detect",
+                "huntsman-disk",
+                "huntsman-files",
+                "huntsman-middleware",
+                "huntsman-text",
+            ],
         ),
         (
             "huntsman-sweep",

@@ -267,7 +267,12 @@ impl Pipeline<PageRecord> for ItemsFeeds {
     }
 
     async fn process_item(&mut self, mut record: PageRecord, cx: &Context) -> Result<OnItem<PageRecord>> {
-        for item in std::mem::take(&mut record.items) {
+        for mut item in std::mem::take(&mut record.items) {
+            if let Some(work) = &record.work {
+                // What the file says about the page goes before.
+                item.entry("work").or_insert_with(|| work.name().to_string().into());
+                item.entry("epoch").or_insert_with(|| work.epoch.into());
+            }
             // A file that cannot be written fails again when it is flushed; an item that has no form in its format costs no other.
             match self.write(item, cx).await {
                 Ok(()) => cx.stats().inc("items/written"),

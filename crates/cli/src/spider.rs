@@ -6,7 +6,7 @@ use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
 use huntsman::sweep::{Copied, Subject, article_of};
 use huntsman::{
-    Context, DeclaredItem, DeclaredSpider, Output, Page, Result, SitemapReport, Spider, Start, log,
+    Context, DeclaredItem, DeclaredSpider, Output, Page, Result, SitemapReport, Spider, Start, Work, log,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -50,6 +50,9 @@ pub(crate) struct PageRecord {
     /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) copyvio: Option<CopyvioRecord>,
+    /// The name of the request in a crawl that several nodes share.
+    #[serde(flatten)]
+    pub(crate) work: Option<Work>,
     /// The article that a sweep checks.
     #[serde(skip)]
     pub(crate) article: Option<Arc<Subject>>,
@@ -132,6 +135,7 @@ impl PageRecord {
             text: None,
             added: Map::new(),
             copyvio: None,
+            work: request.extensions.get().copied(),
             article: None,
             items: Vec::new(),
         }

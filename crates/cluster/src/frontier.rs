@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use huntsman_crawler::{
-    End, Frontier, FrontierLink, HostKey, Lease, LeaseId, Leased, Order, OwnedSince, Pushed, Request, Result,
-    SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp,
+    End, Frontier, FrontierLink, HostKey, HostNote, Lease, LeaseId, Leased, Order, OwnedSince, Pushed,
+    Request, Result, SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
 };
 use huntsman_redis::{Error, ErrorKind};
 use tokio::sync::oneshot;
@@ -19,8 +20,9 @@ use crate::keeper::{Keeper, Kick};
 use crate::keys::{LAST, packed, partition_of};
 use crate::partition::Partitions;
 use crate::pump::Pump;
-use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE};
+use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, damaged};
 use crate::settings::{ClusterSettings, Durability};
+use crate::watch::Watch;
 
 /// A [`Frontier`] in a Redis server, which any number of nodes share; see the [page of the crate](crate).
 ///
@@ -31,6 +33,7 @@ pub struct SharedFrontier {
     pump: Pump,
     kicks: Sender<Kick>,
     keeper: Option<JoinHandle<()>>,
+    _watch: Watch,
 }
 
 /// What the frontier and its keeper share.
@@ -44,6 +47,10 @@ pub(crate) struct Shared {
     pub(crate) link: OnceLock<FrontierLink>,
     /// What was learnt about hosts and is not stored yet.
     pub(crate) learnt: Mutex<HashMap<HostKey, Option<SavedPoliteness>>>,
+    /// What components noted about hosts and is not stored yet.
+    pub(crate) notes: Mutex<Vec<HostNote>>,
+    /// When the last beat was sent that the server has answered.
+    pub(crate) beaten: Mutex<Instant>,
     /// Whether the engine had nothing to do when it was last asked.
     pub(crate) is_idle: AtomicBool,
     pub(crate) is_finished: AtomicBool,
@@ -94,7 +101,7 @@ impl Shared {
             partition,
             "the lease of a partition has ended, and another node may work on its hosts"
         );
-        self.count("cluster/fenced");
+        self.count("cluster/fenced_total");
         self.tell_lost(partition);
     }
 
@@ -103,6 +110,14 @@ impl Shared {
         if let Some(link) = self.link.get() {
             let count = self.partitions.count();
             link.lost(move |host| partition_of(host, count) == partition);
+        }
+    }
+
+    /// Tells how long the server has not answered a beat, or a beat is not due yet.
+    pub(crate) fn tell_lag(&self) {
+        if let Some(link) = self.link.get() {
+            let beaten = *self.beaten.lock().unwrap_or_else(PoisonError::into_inner);
+            link.stats().set("cluster/beat_lag_seconds", beaten.elapsed().as_secs_f64());
         }
     }
 
@@ -128,6 +143,8 @@ impl SharedFrontier {
             partitions: Partitions::new(job.partitions),
             link: OnceLock::new(),
             learnt: Mutex::default(),
+            notes: Mutex::default(),
+            beaten: Mutex::new(Instant::now()),
             is_idle: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
             last_lease: AtomicU64::new(1),
@@ -140,7 +157,8 @@ impl SharedFrontier {
         let (kicks, received) = std::sync::mpsc::channel();
         let keeper = Keeper::enter(Arc::clone(&shared), runner, received)?;
         let keeper = std::thread::Builder::new().name("frontier-keeper".to_owned()).spawn(|| keeper.run());
-        Ok(Self { shared, pump, kicks, keeper: Some(keeper.map_err(failed)?) })
+        let watch = Watch::start(Arc::clone(&shared)).map_err(failed)?;
+        Ok(Self { shared, pump, kicks, keeper: Some(keeper.map_err(failed)?), _watch: watch })
     }
 
     /// The number of partitions that this node owns.
@@ -197,9 +215,11 @@ impl SharedFrontier {
         let part = shared.partitions.get(partition);
         // The leases of a partition that another node may own are void: their pages are fetched again.
         let Some(epoch) = part.epoch() else {
-            shared.count("cluster/void_settles");
+            shared.count("cluster/void_settles_total");
+            pushed.void += batch.len() as u64;
             return Ok(());
         };
+        let leases = batch.len() as u64;
         let number = shared.last_call.fetch_add(1, Ordering::Relaxed);
         let replied: Vec<u64> = part
             .with(|owned| {
@@ -231,8 +251,9 @@ impl SharedFrontier {
             }
         }
         let Some(reply) = self.pump.call(call).await? else {
-            shared.count("cluster/void_settles");
+            shared.count("cluster/void_settles_total");
             shared.lost(partition, &epoch);
+            pushed.void += leases;
             return Ok(());
         };
         let mut items = Items::of(reply, "the reply to a settle")?;
@@ -242,6 +263,7 @@ impl SharedFrontier {
         add_hosts(&mut pushed.woken, items.texts()?);
         let refused = items.numbers()?;
         let outbox = items.count()?;
+        pushed.void += items.count()?;
         for at in refused {
             let request = usize::try_from(at).ok().and_then(|at| replacements.get_mut(at)?.take());
             pushed.refused.extend(request.map(|request| *request));
@@ -263,6 +285,11 @@ impl SharedFrontier {
         let call = if target == partition { call.arg("") } else { call.number(u64::from(target)) };
         call.arg(self.packed(request))
     }
+}
+
+/// The number of an epoch, which only this program writes.
+fn epoch_number(epoch: &str) -> Result<u64, Error> {
+    epoch.parse().map_err(|_| damaged("the epoch of a partition"))
 }
 
 /// Adds hosts that are not listed yet.
@@ -336,7 +363,12 @@ impl Frontier for SharedFrontier {
         shared.partitions.counted(partition, version, queued);
         let mut leases = Vec::new();
         for (id, bytes) in (first..).zip(items.strings()?) {
-            leases.push(Lease { id: LeaseId(id), request: StoredRequest::request(&bytes, host)? });
+            let (sequence, bytes) =
+                bytes.split_first_chunk().ok_or_else(|| damaged("the reply to a lease"))?;
+            let mut request = StoredRequest::request(bytes, host)?;
+            let sequence = u64::from_be_bytes(*sequence);
+            request.extensions.insert(Work { partition, sequence, epoch: epoch_number(&epoch)? });
+            leases.push(Lease { id: LeaseId(id), request });
         }
         Ok(Leased { leases, due, next_at })
     }
@@ -395,6 +427,10 @@ impl Frontier for SharedFrontier {
 
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
         self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner).extend(hosts);
+    }
+
+    fn note(&self, notes: Vec<HostNote>) {
+        self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
     }
 
     fn is_durable(&self) -> bool {

@@ -1,7 +1,6 @@
 //! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, has requests moved between partitions,
 //! and finds out whether the crawl is at its end.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
@@ -15,7 +14,7 @@ use crate::convert::Items;
 use crate::frontier::{Shared, all_hosts};
 use crate::nodes::{self, Node, Told, micros};
 use crate::partition::Owned;
-use crate::script::{BEAT, CLAIM, COUNT, Call, NOTE, RELEASE, RESTORE, Runner};
+use crate::script::{BEAT, CLAIM, COUNT, Call, RELEASE, RESTORE, Runner};
 
 /// The hosts that the queue has at the start, with the numbers of their requests.
 type Opened = Result<Vec<(HostKey, u64)>, Error>;
@@ -53,8 +52,10 @@ pub(crate) struct Keeper {
     live: Vec<Node>,
 }
 
-/// A node starts no request in this share of its lease, and renews it so many times.
+/// A node starts no request in this share of its lease.
 const MARGIN: u32 = 5;
+/// In this share of its lease, which is a second of the usual fifteen, no request is in flight.
+const LAST_MARGIN: u32 = 15;
 /// Rounds in the time of a lease.
 const ROUNDS: u32 = 30;
 
@@ -191,8 +192,9 @@ impl Keeper {
             .iter()
             .filter_map(|partition| self.shared.partitions.get(*partition).with(|owned| owned.outbox))
             .sum();
-        link.stats().set("cluster/partitions", owned.len());
-        link.stats().set("cluster/outbox", outbox);
+        link.stats().set("cluster/partitions_owned", owned.len());
+        link.stats().set("cluster/outbox_len", outbox);
+        link.stats().set("cluster/script_seconds", self.runner.seconds());
     }
 
     /// Renews the entry of the node, and does what the operator wants.
@@ -252,6 +254,7 @@ impl Keeper {
             }
         }
 
+        *shared.beaten.lock().unwrap_or_else(PoisonError::into_inner) = sent;
         self.tell_woken(woken);
         Ok(())
     }
@@ -272,9 +275,10 @@ impl Keeper {
         let is_full = by_others.len() >= 4_000;
         let seen = versions.max().map(|last| if is_full { last - 1 } else { last });
         woken.extend(by_others.iter().step_by(2).map(|name| HostKey::new(name)));
-        let safe_until = self.safe_until(sent);
+        let (safe_until, flights_until) = self.until(sent);
         self.shared.partitions.get(partition).with(|owned| {
-            (owned.safe_until, owned.leased, owned.outbox) = (safe_until, leased, outbox);
+            (owned.safe_until, owned.flights_until) = (safe_until, flights_until);
+            (owned.leased, owned.outbox) = (leased, outbox);
             owned.woken = seen.unwrap_or(owned.woken);
         });
         self.shared.partitions.counted(partition, version, queued);
@@ -284,10 +288,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Until when requests may be started with a lease that was asked for at `sent`.
-    fn safe_until(&self, sent: Instant) -> Instant {
+    /// Until when requests may be started, and be in flight, with a lease that was asked for at `sent`.
+    fn until(&self, sent: Instant) -> (Instant, Instant) {
         let lease = self.shared.settings.lease;
-        sent + lease - lease / MARGIN
+        (sent + lease - lease / MARGIN, sent + lease - lease / LAST_MARGIN)
     }
 
     /// Tells the engine of hosts, if there are any.
@@ -336,11 +340,14 @@ impl Keeper {
     fn gain(&mut self, partition: u32, epoch: String, sent: Instant) -> Result<(), Error> {
         let Some((version, queued)) = self.restore(partition, &epoch)? else { return Ok(()) };
         let hosts = all_hosts(&self.shared, &mut self.runner, partition)?;
+        self.read_notes(partition)?;
         let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
+        let (safe_until, flights_until) = self.until(sent);
         let owned = Owned {
             epoch,
             since,
-            safe_until: self.safe_until(sent),
+            safe_until,
+            flights_until,
             is_draining: false,
             woken: 0,
             leased: 0,
@@ -352,7 +359,7 @@ impl Keeper {
         if queued > 0 {
             self.shared.is_idle.store(false, Ordering::Release);
         }
-        self.shared.count("cluster/takeovers");
+        self.shared.count("cluster/takeovers_total");
         if let Some(link) = self.shared.link.get() {
             let count = self.shared.partitions.count();
             let hosts = hosts.into_iter().map(|(host, _, pace)| (host, pace)).collect();
@@ -377,7 +384,7 @@ impl Keeper {
             if left == 0 {
                 self.shared.partitions.counted(partition, version, queued);
                 if let Some(link) = self.shared.link.get().filter(|_| restored > 0) {
-                    link.stats().add("cluster/refetched", restored);
+                    link.stats().add("cluster/refetched_total", restored);
                 }
                 return Ok(Some((version, queued)));
             }
@@ -429,23 +436,6 @@ impl Keeper {
             }
         }
         Ok(())
-    }
-
-    /// Stores what was learnt about hosts of own partitions.
-    fn store_learnt(&mut self) -> Result<(), Error> {
-        let learnt: HashMap<_, _> =
-            std::mem::take(&mut *self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
-        for (host, pace) in learnt {
-            let partition = self.shared.partition(&host);
-            let Some(epoch) = self.shared.partitions.get(partition).epoch() else { continue };
-            let call =
-                calls.remove(&partition).unwrap_or_else(|| self.shared.fenced(&NOTE, partition, &epoch));
-            let bytes = pace.map(|pace| pace.to_bytes().to_vec()).unwrap_or_default();
-            calls.insert(partition, call.arg(host.as_str()).arg(bytes));
-        }
-        // A partition that was lost meanwhile is noticed at the next beat.
-        self.runner.run(&calls.into_values().collect::<Vec<_>>()).map(drop)
     }
 
     /// Finds out whether the crawl is at its end: nothing is queued, leased or in an outbox, and no partition has changed since the last

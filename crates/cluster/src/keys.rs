@@ -30,8 +30,9 @@ impl Keys {
         format!("hm:{{{}.{partition}}}:own", self.job)
     }
 
-    pub(crate) fn outbox(&self, partition: u32) -> String {
-        format!("hm:{{{}.{partition}}}:o", self.job)
+    /// What components noted about hosts of a partition.
+    pub(crate) fn notes(&self, partition: u32) -> String {
+        format!("hm:{{{}.{partition}}}:notes", self.job)
     }
 }
 

@@ -28,6 +28,7 @@ mod job;
 mod keeper;
 mod keys;
 mod nodes;
+mod notes;
 mod operate;
 mod outbox;
 mod partition;
@@ -35,6 +36,7 @@ mod pump;
 mod script;
 mod server;
 mod settings;
+mod watch;
 
 pub use frontier::SharedFrontier;
 pub use huntsman_redis::{Error, ErrorKind};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use huntsman_crawler::HostKey;
-use huntsman_redis::{Batch, Error, Reply};
+use huntsman_redis::{Error, Reply};
 
 use crate::convert::Items;
 use crate::keeper::Keeper;
-use crate::script::{Call, PUSH, TRIM};
+use crate::script::{Call, OUTBOX, PUSH, TRIM};
 
 /// Requests of an outbox that are moved at once.
 const MOVED: u64 = 500;
@@ -33,18 +33,16 @@ impl Keeper {
     }
 
     fn move_some(&mut self, full: &[(u32, String)]) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        let last = (MOVED - 1).to_string();
-        for (partition, _) in full {
-            batch.push(&[
-                b"LRANGE",
-                self.shared.job.keys.outbox(*partition).as_bytes(),
-                b"0",
-                last.as_bytes(),
-            ]);
-        }
+        let asked = full
+            .iter()
+            .map(|(partition, epoch)| self.shared.fenced(&OUTBOX, *partition, epoch).number(MOVED));
+        let asked: Vec<Call> = asked.collect();
         let (mut pushes, mut trims) = (Vec::new(), Vec::new());
-        for ((partition, epoch), reply) in full.iter().zip(self.runner.client.run(&batch)?) {
+        for ((partition, epoch), answer) in full.iter().zip(self.runner.run(&asked)?) {
+            let Some(reply) = answer else {
+                self.shared.lost(*partition, epoch);
+                continue;
+            };
             let mut by_target: BTreeMap<u32, Call> = BTreeMap::new();
             let mut last = 0;
             for entry in reply.into_values().unwrap_or_default().into_iter().flatten() {

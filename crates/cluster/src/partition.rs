@@ -38,6 +38,8 @@ pub(crate) struct Owned {
     pub(crate) since: Timestamp,
     /// Until then the node may start requests.
     pub(crate) safe_until: Instant,
+    /// Then the requests in flight are given up.
+    pub(crate) flights_until: Instant,
     /// Whether it is to be given to another node: nothing is leased any more.
     pub(crate) is_draining: bool,
     /// Version up to which this node knows which hosts others have woken.

@@ -1,7 +1,9 @@
 //! The scripts, and how they are run.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use huntsman_redis::{Batch, Client, Error, ErrorKind, Reply, Settings};
 use sha1::{Digest, Sha1};
@@ -35,7 +37,7 @@ macro_rules! scripts {
 
 scripts! {
     BEAT "beat" CLAIM "claim" COUNT "count" CREATE "create" DROP "drop" HOSTS "hosts" LEASE "lease" LEAVE "leave" NODE "node" NOTE "note"
-    PEEK "peek" PUSH "push" RELEASE "release" RESTORE "restore" SETTLE "settle" TRIM "trim"
+    OUTBOX "outbox" PEEK "peek" PUSH "push" RELEASE "release" RESTORE "restore" SETTLE "settle" TRIM "trim"
 }
 
 /// One call of a script, which may be sent twice.
@@ -91,25 +93,45 @@ pub(crate) type Answer = Option<Reply>;
 pub(crate) struct Runner {
     pub(crate) client: Client,
     address: String,
+    /// How long a replica is waited for.
+    patience: Duration,
     durability: Durability,
+    /// Microseconds that all runners of a node have waited for replies.
+    waited: Arc<AtomicU64>,
 }
 
-/// How long a replica may take, in milliseconds.
-const REPLICA: &[u8] = b"5000";
+/// How long the server waits for a replica before it is asked again, in milliseconds.
+const REPLICA: &[u8] = b"1000";
 
 impl Runner {
     pub(crate) fn connect(settings: &Settings, durability: Durability) -> Result<Self, Error> {
         let client = Client::connect(Arc::new(settings.clone()))?;
-        Ok(Self { client, address: settings.address(), durability })
+        Ok(Self {
+            client,
+            address: settings.address(),
+            patience: settings.retry_patience(),
+            durability,
+            waited: Arc::default(),
+        })
     }
 
     /// Another runner on the same server, with connections of its own.
     pub(crate) fn sibling(&self) -> Self {
-        Self { client: self.client.sibling(), address: self.address.clone(), durability: self.durability }
+        Self {
+            client: self.client.sibling(),
+            address: self.address.clone(),
+            waited: Arc::clone(&self.waited),
+            ..*self
+        }
     }
 
     pub(crate) fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
+    }
+
+    /// Seconds that all runners of a node have waited for replies of scripts.
+    pub(crate) fn seconds(&self) -> f64 {
+        Duration::from_micros(self.waited.load(Ordering::Relaxed)).as_secs_f64()
     }
 
     /// Runs calls, and returns their replies in order.
@@ -146,19 +168,31 @@ impl Runner {
         let mut batch = Batch::new();
         calls.clone().for_each(|call| call.add_to(&mut batch, by_name));
         let count = batch.len();
+        let mut waits = Batch::new();
         if self.durability == Durability::Replica {
             let mut keys: Vec<&str> = calls.map(|call| call.keys[0].as_str()).collect();
             keys.sort_unstable();
             keys.dedup();
             for key in keys {
-                batch.push_keyed(&[b"WAIT", b"1", REPLICA], key.as_bytes());
+                waits.push_keyed(&[b"WAIT", b"1", REPLICA], key.as_bytes());
             }
+            batch.append(&waits);
         }
+        let begun = Instant::now();
         let mut replies = self.client.answers(&batch)?;
-        if replies.drain(count..).any(|waited| waited.number() == Some(0)) {
-            let message = "no replica has the last changes of the queue, as the job asks for: see whether a replica runs \
-                           (INFO replication), then run the same again";
-            return Err(Error::new(ErrorKind::Unavailable, message).at(self.address.as_str()));
+        let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(micros, Ordering::Relaxed);
+        let mut waited: Vec<Reply> = replies.drain(count..).collect();
+        // A replica that took over may be without a replica of its own for a while.
+        let since = Instant::now();
+        while waited.iter().any(|replicas| replicas.number() == Some(0)) {
+            if since.elapsed() >= self.patience {
+                let message = "no replica has the last changes of the queue, as the job asks for: see whether a replica runs \
+                               (INFO replication), then run the same again";
+                return Err(Error::new(ErrorKind::Unavailable, message).at(self.address.as_str()));
+            }
+            tracing::warn!("no replica has the last changes of the queue yet");
+            waited = self.client.answers(&waits)?;
         }
         Ok(replies)
     }

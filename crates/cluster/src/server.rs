@@ -14,6 +14,8 @@ struct Facts {
     policy: Option<String>,
     has_log: Option<bool>,
     writes_log_first: Option<bool>,
+    is_replica: bool,
+    has_replica: bool,
 }
 
 /// Refuses a server that would lose the queue.
@@ -33,6 +35,7 @@ pub(crate) fn check(client: &mut Client, address: &str, durability: Durability) 
             let Some(values) = reply.into_values() else { continue };
             let facts = Facts {
                 writes_log_first: Some(values.last() == Some(&Some(b"always".to_vec()))),
+                has_replica: true,
                 ..Facts::default()
             };
             facts.check(durability).map_err(|why| Error::new(ErrorKind::Refused, why).at(address))?;
@@ -54,6 +57,8 @@ impl Facts {
             policy: field("maxmemory_policy"),
             has_log: field("aof_enabled").map(|enabled| enabled != "0"),
             writes_log_first: None,
+            is_replica: field("role").as_deref() == Some("slave"),
+            has_replica: field("connected_slaves").as_deref() != Some("0"),
         }
     }
 
@@ -69,6 +74,9 @@ impl Facts {
                 "the server is Redis {version}, and a shared queue needs {OLDEST}.0 or later, or Valkey"
             ));
         }
+        if self.is_replica {
+            return Err("the server is a replica: give the address of its master, or promote it".to_owned());
+        }
         if let Some(policy) = self.policy.as_deref().filter(|policy| *policy != "noeviction") {
             return Err(format!(
                 "the server evicts keys when its memory is full ({policy}), which would lose parts of the queue: set \
@@ -83,6 +91,9 @@ impl Facts {
             )),
             (Durability::Fsync, _, Some(false)) => Err(format!(
                 "the server replies before its log is on the disk, unlike --durability fsync asks for: set appendfsync always there, {weaker}"
+            )),
+            (Durability::Replica, ..) if !self.has_replica => Err(format!(
+                "the server has no replica, as --durability replica asks for: start one, {weaker}"
             )),
             (_, Some(false), _) => {
                 tracing::warn!(
@@ -101,12 +112,16 @@ mod tests {
 
     #[test]
     fn a_server_that_would_lose_the_queue_is_refused_with_advice() {
-        let good = "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n";
-        assert_eq!(Facts::of(good).check(Durability::Fsync), Ok(()));
+        let good = "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\nrole:master\r\nconnected_slaves:1\r\n";
+        for level in Durability::ALL {
+            assert_eq!(Facts::of(good).check(level), Ok(()));
+        }
         for (from, to, level, advice) in [
             ("7.0.15", "6.2.1", Durability::Ack, "7.0"),
             ("noeviction", "allkeys-lru", Durability::Ack, "maxmemory-policy noeviction"),
             ("aof_enabled:1", "aof_enabled:0", Durability::Fsync, "appendonly yes"),
+            ("slaves:1", "slaves:0", Durability::Replica, "start one"),
+            ("role:master", "role:slave", Durability::Ack, "its master"),
         ] {
             let refused = Facts::of(&good.replace(from, to)).check(level);
             assert!(refused.as_ref().is_err_and(|why| why.contains(advice)), "{to}: {refused:?}");

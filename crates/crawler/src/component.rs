@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::at_end::{AtEnd, DynAtEnd};
 use crate::event::Observer;
+use crate::hand_over::HandOver;
 use crate::job::Persist;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::settings::SettingsGroup;
@@ -141,11 +142,12 @@ pub struct Hooks<C> {
     pub(crate) observer: Option<Hook<C, Arc<dyn Observer>>>,
     pub(crate) persist: Option<Hook<C, Box<dyn Persist>>>,
     pub(crate) at_end: Option<Hook<C, Arc<dyn DynAtEnd>>>,
+    pub(crate) hand_over: Option<Hook<C, Arc<dyn HandOver>>>,
 }
 
 impl<C> Default for Hooks<C> {
     fn default() -> Self {
-        Self { downloader: None, spider: None, observer: None, persist: None, at_end: None }
+        Self { downloader: None, spider: None, observer: None, persist: None, at_end: None, hand_over: None }
     }
 }
 
@@ -192,6 +194,15 @@ impl<C: Component> Hooks<C> {
         C: AtEnd,
     {
         self.at_end = Some(|component| component);
+        self
+    }
+
+    /// Registers what the component learns about hosts, which goes with them to other processes if the queue is shared.
+    pub fn hand_over(mut self) -> Self
+    where
+        C: HandOver,
+    {
+        self.hand_over = Some(|component| component);
         self
     }
 }

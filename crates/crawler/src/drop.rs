@@ -11,6 +11,7 @@ use crate::client::FetchId;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::fetch::FetchError;
+use crate::frontier::Work;
 use crate::request::Request;
 use crate::response::Response;
 use crate::secrets::redacted;
@@ -136,6 +137,9 @@ pub struct Dropped {
     pub status: Option<u16>,
     /// Time of the drop, RFC 3339.
     pub at: String,
+    /// The name of the request in a queue that several processes share.
+    #[serde(flatten)]
+    pub work: Option<Work>,
     /// The client's fetch that the request belongs to.
     #[serde(skip)]
     pub(crate) fetch: Option<FetchId>,
@@ -159,6 +163,7 @@ impl Dropped {
             depth: request.depth,
             status: why.status.map(|s| s.as_u16()),
             at: at.to_rfc3339(),
+            work: request.extensions.get().copied(),
             fetch: FetchId::of(request),
         }
     }

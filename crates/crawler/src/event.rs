@@ -6,6 +6,7 @@ use http::Extensions;
 
 use crate::drop::Dropped;
 use crate::fetch::FetchError;
+use crate::frontier::Work;
 use crate::middleware::OnFollow;
 use crate::request::Request;
 use crate::response::Response;
@@ -80,8 +81,15 @@ pub enum Event<'a> {
         /// What spider middlewares left in the extensions of the page.
         found: &'a Extensions,
     },
-    /// A queued request ended without a page. Sent once per request.
+    /// A queued request ended without a page. Sent once per request, before the queue forgets it.
     RequestDropped(&'a Dropped),
+    /// A request of a queue that several processes share is settled for good: no other process will do it again.
+    WorkSettled {
+        /// The name of the request, and when it was settled.
+        work: &'a Work,
+        /// Whether it ended with a page.
+        delivered: bool,
+    },
     /// A request that was found on a page was refused before it entered the queue (offsite, depth, length, ...).
     RequestRefused(&'a Dropped),
     /// An item passed all pipelines.

@@ -6,6 +6,7 @@ use std::future::Future;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::fetch::BoxFuture;
+use crate::hand_over::HostNote;
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
 use crate::schedule::SavedPoliteness;
@@ -17,6 +18,7 @@ mod packed;
 mod queue;
 mod seen;
 mod stored;
+mod work;
 
 pub(crate) use disk::SavedQueue;
 pub use disk::{DiskFrontier, DiskLimits};
@@ -24,6 +26,7 @@ pub(crate) use link::FrontierMessage;
 pub use link::{FrontierLink, OwnedSince};
 pub use memory::MemoryFrontier;
 pub use stored::StoredRequest;
+pub use work::{Work, WorkName};
 
 /// Identifies one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +91,8 @@ pub struct Pushed {
     pub woken: Vec<HostKey>,
     /// Requests of [`End::Reschedule`] whose fingerprint was already known; not counted as duplicates.
     pub refused: Vec<Request>,
+    /// Leases that had ended before they were settled, because another process works on their hosts. Nothing of them was stored.
+    pub void: u64,
 }
 
 /// The order of requests of one priority within a host.
@@ -195,6 +200,11 @@ pub trait Frontier: Send + Sync + 'static {
         drop(hosts);
     }
 
+    /// Takes what components learnt about hosts, as [`learnt`](Self::learnt) takes their politeness.
+    fn note(&self, notes: Vec<HostNote>) {
+        drop(notes);
+    }
+
     /// Moves queued requests out of memory because the process needs it, and returns how many were moved. A frontier that has no other
     /// place for them moves none.
     fn spill(&self) -> impl Future<Output = Result<u64>> + Send {
@@ -218,6 +228,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn attach(&self, link: FrontierLink) -> Result<Option<OwnedSince>>;
     fn is_finished(&self) -> bool;
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>);
+    fn note(&self, notes: Vec<HostNote>);
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>>;
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
@@ -244,6 +255,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
         Frontier::learnt(self, hosts);
+    }
+
+    fn note(&self, notes: Vec<HostNote>) {
+        Frontier::note(self, notes);
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>> {

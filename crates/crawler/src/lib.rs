@@ -47,6 +47,7 @@ mod event;
 mod feed;
 mod fetch;
 mod frontier;
+mod hand_over;
 mod host;
 mod host_stats;
 mod http_client;
@@ -101,8 +102,9 @@ pub use feed::{CsvFeed, CsvRows, FeedLimits, FeedReport, XmlFeed, XmlNode, XmlNo
 pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, FrontierLink, Lease, LeaseId, Leased, MemoryFrontier, Order,
-    OwnedSince, Pushed, Settled, StoredRequest,
+    OwnedSince, Pushed, Settled, StoredRequest, Work, WorkName,
 };
+pub use hand_over::{HandOver, HostNote};
 pub use host::{HostKey, SlotBy, registrable_domain, registrable_part};
 pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{

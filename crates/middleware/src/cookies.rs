@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::added;
 use crate::chain::CookiesChanged;
 
+mod hand_over;
 mod jar;
 
 pub use jar::{CookieJar, StoredCookie};
@@ -54,6 +55,7 @@ pub struct Cookies {
     debug: bool,
     /// Hash of the state that was last saved in the job.
     saved: AtomicU64,
+    changed: hand_over::Changed,
 }
 
 /// The jars of a crawl by name; the default jar has the empty name. Clones share the same jars.
@@ -176,7 +178,12 @@ impl Cookies {
     /// None.
     pub fn with_jars(settings: &Settings, jars: CookieJars) -> Result<Option<Self>> {
         let own: CookiesSettings = settings.of()?;
-        Ok(own.cookies_enabled.then_some(Self { jars, debug: own.cookies_debug, saved: AtomicU64::new(0) }))
+        Ok(own.cookies_enabled.then_some(Self {
+            jars,
+            debug: own.cookies_debug,
+            saved: AtomicU64::new(0),
+            changed: hand_over::Changed::default(),
+        }))
     }
 
     /// The jars.
@@ -199,7 +206,7 @@ impl Component for Cookies {
     type Settings = CookiesSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        hooks.downloader(700).observer().persist()
+        hooks.downloader(700).observer().persist().hand_over()
     }
 }
 
@@ -253,6 +260,7 @@ impl DownloaderMiddleware for Cookies {
         });
         if changed {
             response.extensions.insert(CookiesChanged);
+            self.changed.note(request);
         }
         Ok(OnResponse::Continue)
     }

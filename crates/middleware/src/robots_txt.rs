@@ -10,7 +10,8 @@ use http::header;
 use huntsman_crawler::robots::{MAX_BYTES, Meaning, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
     Change, Component, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, Hooks,
-    OnRequest, Politeness, Request, Response, Result, Settings, Timestamp, log, meta, seconds, settings,
+    HostKey, HostNote, OnRequest, Politeness, Request, Response, Result, Settings, Timestamp, log, meta,
+    seconds, settings,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -80,7 +81,8 @@ mod stored;
 /// with reason `crawl_delay`, or the delay is clamped, by `robots_over_cap`. Requests with meta `dont_obey_robotstxt`,
 /// for `/robots.txt` itself, and of other schemes than http and https are not checked.
 ///
-/// In a job the fetched files are saved, so a restart does not fetch them again before they expire.
+/// In a job the fetched files are saved, so a restart does not fetch them again before they expire. With a shared queue they go with their
+/// hosts to the next process.
 #[derive(Clone)]
 pub struct RobotsTxt(Arc<Inner>);
 
@@ -148,6 +150,8 @@ struct Cache {
     max_bytes: usize,
     /// Changes to be written to the job; `None` without a job.
     changes: Option<Vec<Change>>,
+    /// Files for the processes that work on their hosts later; `None` unless the queue is shared.
+    notes: Option<Vec<HostNote>>,
 }
 
 /// The result of fetching a robots.txt.
@@ -274,7 +278,7 @@ impl Inner {
                 log::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
             }
         }
-        let stored = self.cache().changes.is_some().then(|| stored::file(until, &response.body));
+        let stored = self.cache().is_kept().then(|| stored::file(until, &response.body));
         FetchedRules { cached: self.verdict(rules, until), stored }
     }
 
@@ -365,6 +369,7 @@ impl Cache {
             max: max.max(1),
             max_bytes: MAX_CACHE_BYTES,
             changes: None,
+            notes: None,
         }
     }
 
@@ -390,11 +395,19 @@ impl Cache {
     }
 
     /// Updates the size of the cache with the result for a key, and evicts entries if needed.
-    fn fetched(&mut self, key: &str, fetched: &FetchedRules) {
+    fn fetched(&mut self, host: &HostKey, key: &str, fetched: &FetchedRules) {
+        if let (Some(notes), Some(stored)) = (&mut self.notes, &fetched.stored) {
+            notes.push(stored::note(host, key, stored));
+        }
         if let Some(changes) = &mut self.changes {
             changes.push((key.as_bytes().to_vec(), fetched.stored.clone()));
         }
         self.add_bytes(fetched.cached.bytes());
+    }
+
+    /// Whether files are kept anywhere else.
+    fn is_kept(&self) -> bool {
+        self.changes.is_some() || self.notes.is_some()
     }
 
     /// Adds to the size of the cache, and evicts entries if it is too large.
@@ -435,7 +448,7 @@ impl Component for RobotsTxt {
     type Settings = RobotsSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        hooks.downloader(100).persist()
+        hooks.downloader(100).persist().hand_over()
     }
 }
 
@@ -453,7 +466,7 @@ impl DownloaderMiddleware for RobotsTxt {
         let entry = robots.cache().entry(&key, cx.now());
         let fetch_rules = || async {
             let fetched = robots.fetch_rules(request, &token, entry.failures, cx).await;
-            robots.cache().fetched(&key, &fetched);
+            robots.cache().fetched(&request.host(), &key, &fetched);
             fetched.cached
         };
         let cached = entry.cached.get_or_init(fetch_rules).await;
@@ -626,6 +639,28 @@ mod tests {
         first.abort();
         assert_eq!(second.await.unwrap(), "robots");
         assert_eq!(bench.fetches(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_goes_with_its_host_to_another_process() {
+        use huntsman_crawler::HandOver;
+
+        let first = bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nDisallow: /a"));
+        first.robots.begin();
+        assert_eq!(first.ask("http://h/a").await, "robots");
+        let notes = first.robots.learnt();
+        assert_eq!((notes.len(), notes[0].host.as_str()), (1, "h"));
+        assert!(first.robots.learnt().is_empty(), "it is told once");
+        let second = bench(|_| {}, |request, _| file(request, 200, ""));
+        let of_another = HostNote { about: "cookies http://h".to_owned(), ..notes[0].clone() };
+        for note in [&of_another, &notes[0]] {
+            second.robots.take_over(note);
+        }
+        assert_eq!((second.ask("http://h/a").await.as_str(), second.fetches()), ("robots", 0));
+        let torn = HostNote { value: vec![b'f', 1], ..notes[0].clone() };
+        let third = bench(|_| {}, |request, _| file(request, 200, ""));
+        third.robots.take_over(&torn);
+        assert_eq!((third.ask("http://h/a").await.as_str(), third.fetches()), ("allowed", 1));
     }
 
     #[tokio::test(start_paused = true)]

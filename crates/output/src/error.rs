@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use huntsman_crawler::WorkName;
 use huntsman_crawler::terminal::escape;
 
 use crate::status::{Run, State};
@@ -115,6 +116,35 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory has no records to be collected.
+    NoRecords {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory to collect into has records already.
+    HoldsRecords {
+        /// The directory.
+        path: PathBuf,
+        /// The name of their file.
+        name: &'static str,
+    },
+    /// Two directories are of different crawls.
+    OtherCrawl {
+        /// A directory.
+        one: PathBuf,
+        /// Another one.
+        other: PathBuf,
+        /// A request that has another address there.
+        work: WorkName,
+    },
+    /// Lines cannot be sorted.
+    Sorting(huntsman_disk::Error),
+}
+
+impl From<huntsman_disk::Error> for Error {
+    fn from(source: huntsman_disk::Error) -> Self {
+        Self::Sorting(source)
+    }
 }
 
 /// Result of an operation on a directory.
@@ -130,6 +160,7 @@ impl Error {
                 | Self::Damaged { .. }
                 | Self::NewerVersion { .. }
                 | Self::Unreadable { .. }
+                | Self::Sorting(_)
         )
     }
 }
@@ -190,6 +221,19 @@ impl fmt::Display for Error {
             Self::StateLost { path } => {
                 write!(f, "{}: its crawl had the queue in memory, so nothing of it is left", shown(path))
             }
+            Self::NoRecords { path } => {
+                write!(f, "{}: there are no records; name the directories of the nodes", shown(path))
+            }
+            Self::HoldsRecords { path, name } => {
+                write!(f, "{} holds a {name} already; name a new directory", shown(path))
+            }
+            Self::OtherCrawl { one, other, work } => write!(
+                f,
+                "{} and {} are not of one crawl: the request {work} has another address there",
+                shown(one),
+                shown(other)
+            ),
+            Self::Sorting(source) => write!(f, "sorting the records: {source}"),
         }
     }
 }
@@ -201,6 +245,7 @@ impl std::error::Error for Error {
             | Self::Unwritable { source, .. }
             | Self::Unreadable { source, .. } => Some(source),
             Self::Damaged { source, .. } => Some(source),
+            Self::Sorting(source) => Some(source),
             _ => None,
         }
     }

@@ -30,6 +30,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod avoid_dup;
+mod collect;
 mod directory;
 mod error;
 mod found;
@@ -48,6 +49,7 @@ use std::path::{Path, PathBuf};
 use url::Url;
 
 pub use avoid_dup::{AvoidDupReport, LearntRules, ShownRules};
+pub use collect::{Collected, collect};
 pub use directory::OutputDir;
 pub use error::Error;
 pub use found::{Found, Hold};

@@ -38,7 +38,10 @@ impl OutputDir {
         let (builder, drops) = self.attach_job(builder)?;
         let pages = self.file(PAGES);
         if self.store() == Backend::Memory {
-            return Ok((builder.pipeline(JsonLines::create(pages)?), drops));
+            let mut pages = JsonLines::create(pages)?;
+            // A crawl that several processes share has its queue elsewhere.
+            let settled = pages.settled();
+            return Ok((builder.observer(settled).pipeline(pages), drops));
         }
         let (pages, position) = JsonLines::of_job(pages)?;
         Ok((builder.pipeline(pages).persist(position), drops))

@@ -407,6 +407,11 @@ impl Client {
         for (node, group) in sent {
             match self.read(node, batch, &group, asked, replies) {
                 Ok(None) => {}
+                Ok(Some(Retry::Temporary(error))) if error.starts_with("READONLY") => {
+                    // Its name may lead to another server by now.
+                    self.drop_link(node);
+                    retry = Some(Retry::Temporary(error));
+                }
                 Ok(Some(Retry::Redirected)) => {
                     retry.get_or_insert(Retry::Redirected);
                 }
@@ -448,10 +453,8 @@ impl Client {
                     retry.get_or_insert(Retry::Redirected);
                 }
                 _ if refusal::is_temporary(error) => retry = Some(Retry::Temporary(error.clone())),
-                // The node was a master until now: another node serves the slots.
-                (Some("READONLY"), _) if self.slots.is_cluster() => {
-                    retry = Some(Retry::Temporary(error.clone()));
-                }
+                // The node was a master until now, or is about to be one: another node serves the keys, or this one does soon.
+                (Some("READONLY"), _) => retry = Some(Retry::Temporary(error.clone())),
                 _ => replies[*at] = Some(reply),
             }
         }

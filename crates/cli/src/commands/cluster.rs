@@ -1,15 +1,18 @@
 //! `huntsman cluster`: looks at a crawl that several machines share, and steers it.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 use huntsman::Order;
 use huntsman::cluster::{JobStatus, Operator, Wish};
+use huntsman::output::Collected;
 use serde_json::{Value, json};
 
 use crate::cluster::{DurabilityArg, failure, settings};
+use crate::directory::inspecting;
 use crate::exit::{Exit, Outcome};
-use crate::render::{Table, count, counted, escape_json, say};
+use crate::render::{Table, count, counted, escape, escape_json, say};
 
 /// What the command can do.
 #[derive(Debug, Subcommand)]
@@ -57,6 +60,16 @@ pub(crate) enum ClusterCommand {
         /// The host.
         #[arg(value_name = "HOST")]
         host: String,
+    },
+
+    /// Collects the records of all nodes into one directory, in which each request is recorded once.
+    Collect {
+        /// Directories of the nodes: those of all their starts.
+        #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+        directories: Vec<PathBuf>,
+        /// A new directory for pages.jsonl, drops.jsonl and items.jsonl.
+        #[arg(long, value_name = "MERGED", value_hint = ValueHint::DirPath)]
+        out: PathBuf,
     },
 }
 
@@ -108,6 +121,10 @@ pub(crate) fn run(what: ClusterCommand) -> Outcome {
             let dropped = operator(&job)?.drop_host(&host).map_err(|error| failure(&error))?;
             say(&format!("dropped {}", counted(dropped, "request")));
         }
+        ClusterCommand::Collect { directories, out } => {
+            let collected = huntsman::output::collect(&directories, &out).map_err(inspecting)?;
+            say(&as_collected(&collected, &out));
+        }
     }
     Ok(Exit::Done)
 }
@@ -120,6 +137,25 @@ fn ask(job: &JobArgs, wish: Wish, told: &str) -> Outcome<()> {
     operator(job)?.ask(wish).map_err(|error| failure(&error))?;
     say(&format!("{}: {told}", job.job));
     Ok(())
+}
+
+/// What was collected, and what was not.
+fn as_collected(collected: &Collected, out: &Path) -> String {
+    let mut text = format!("{}:", escape(&out.to_string_lossy()));
+    for (name, records) in &collected.records {
+        text += &format!("\n  {}: {}", escape(name), counted(*records, "record"));
+    }
+    let without = [
+        (collected.superseded, "record", "of requests that another node settled"),
+        (collected.torn, "line", "that a killed node left half written"),
+    ];
+    for (number, what, why) in without.into_iter().filter(|(number, ..)| *number > 0) {
+        text += &format!("\n  left out: {} {why}", counted(number, what));
+    }
+    for path in &collected.left_out {
+        text += &format!("\n  left out: {}, which is no file of JSON lines", escape(&path.to_string_lossy()));
+    }
+    text
 }
 
 fn word(wish: Wish) -> &'static str {

@@ -16,7 +16,7 @@ use crate::common::{crawl, wait_for};
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Starts a command that serves metrics; gives their address.
-fn start(command: &mut Command) -> (Child, String) {
+pub(crate) fn start(command: &mut Command) -> (Child, String) {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -68,6 +68,29 @@ fn metrics_are_served_while_the_crawl_runs() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
+/// The numbers of an expression.
+fn ask(prometheus: &Prometheus, expression: &str) -> Vec<f64> {
+    let found = prometheus.query(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+    let number = |of: &Value| of["value"][1].as_str().and_then(|number| number.parse().ok());
+    found.iter().map(|of| number(of).unwrap_or_else(|| panic!("{of}"))).collect()
+}
+
+/// Waits until there is a number for each query of a dashboard.
+pub(crate) fn finds_all(prometheus: &Prometheus, name: &str) {
+    let expressions = dashboard::expressions(&dashboard::read(name));
+    assert!(expressions.len() > 10, "{expressions:?}");
+    let begun = Instant::now();
+    loop {
+        let is_there = |of: &&String| ask(prometheus, of).iter().any(|number| number.is_finite());
+        let missing: Vec<&String> = expressions.iter().filter(|of| !is_there(of)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "there is nothing for {missing:#?}: {}", prometheus.log());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn the_dashboard_of_crawls_finds_all_that_it_asks_for() {
     let gate = Gate::default();
@@ -96,23 +119,8 @@ fn the_dashboard_of_crawls_finds_all_that_it_asks_for() {
     assert_eq!(check_metrics(text.split_once("\r\n\r\n").unwrap().1), "", "{text}");
 
     let prometheus = Prometheus::start(&[("crawl", &address)]);
-    let expressions = dashboard::expressions(&dashboard::read("huntsman-crawls.json"));
-    assert!(expressions.len() > 12, "{expressions:?}");
-    let ask = |expression: &str| -> Vec<f64> {
-        let found = prometheus.query(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
-        let number = |of: &Value| of["value"][1].as_str().and_then(|number| number.parse().ok());
-        found.iter().map(|of| number(of).unwrap_or_else(|| panic!("{of}"))).collect()
-    };
-    let begun = Instant::now();
-    loop {
-        let is_there = |of: &&String| ask(of).iter().any(|number| number.is_finite());
-        let missing: Vec<&String> = expressions.iter().filter(|of| !is_there(of)).collect();
-        if missing.is_empty() {
-            break;
-        }
-        assert!(begun.elapsed() < PATIENCE, "there is nothing for {missing:#?}: {}", prometheus.log());
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    finds_all(&prometheus, "huntsman-crawls.json");
+    let ask = |expression: &str| ask(&prometheus, expression);
     assert_eq!(ask("huntsman_pages_delivered"), [2.0]);
     assert_eq!(ask("huntsman_scheduler_enqueued - huntsman_scheduler_dequeued"), [1.0], "/2 waits");
     gate.open();
@@ -121,7 +129,7 @@ fn the_dashboard_of_crawls_finds_all_that_it_asks_for() {
 
 #[test]
 fn the_dashboards_have_what_grafana_needs() {
-    for name in ["huntsman-crawls.json", "huntsman-near-duplicates.json"] {
+    for name in ["huntsman-crawls.json", "huntsman-cluster.json", "huntsman-near-duplicates.json"] {
         let dashboard = dashboard::read(name);
         assert!(
             dashboard["title"].is_string() && dashboard["uid"].as_str().is_some_and(|uid| uid.len() <= 40)

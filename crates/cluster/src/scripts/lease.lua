@@ -1,5 +1,5 @@
 -- Leases due requests of a host. ARGV: token, epoch, host, number of the first lease, greatest number of leases, time. A second call finds
--- its leases and replies as the first did.
+-- its leases and replies as the first did. A leased request is its number in the partition, with which its place ends, and the request.
 if not owns(ARGV[1], ARGV[2]) then return FENCED end
 local host, first, max = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local queue, delayed, rows = base .. 'q:' .. host, base .. 'd:' .. host, base .. 'r:' .. host
@@ -8,7 +8,7 @@ if max > 0 and redis.call('HEXISTS', LEASES, ARGV[4]) == 1 then
   for id = first, first + max - 1 do
     local held = redis.call('HGET', LEASES, int(id))
     if not held then break end
-    leased[#leased + 1] = string.sub(held, 26 + struct.unpack('>I4', held))
+    leased[#leased + 1] = string.sub(held, 18 + struct.unpack('>I4', held))
   end
 else
   touch(host)
@@ -23,7 +23,7 @@ else
     redis.call('HSET', LEASES, int(first + at - 1), struct.pack('>I4', #host) .. host .. place .. row)
     redis.call('HDEL', rows, place)
     redis.call('ZREM', queue, place)
-    leased[at] = row
+    leased[at] = string.sub(place, 14) .. row
   end
   moved = moved + #places
   delta = delta - #places

@@ -1,6 +1,7 @@
 -- Ends leases and queues what was found. ARGV: token, epoch, number of the call, number of calls whose replies have arrived, those calls;
 -- then for each lease: its number, D (done), L (back to its place) or R (replaced), the replacement, the number of requests that were
--- found, and those. A request is a partition, empty for this one, and the packed request. A second call gets the reply of the first.
+-- found, and those. A request is a partition, empty for this one, and the packed request. A second call gets the reply of the first. The
+-- last number of the reply says how many leases had ended before.
 if not owns(ARGV[1], ARGV[2]) then return FENCED end
 local stored = redis.call('HGET', OPS, ARGV[3])
 if stored then return cmsgpack.unpack(stored) end
@@ -10,7 +11,7 @@ local function take()
   return ARGV[at]
 end
 for _ = 1, tonumber(ARGV[4]) do redis.call('HDEL', OPS, take()) end
-local accepted, duplicates, refused, index, settled = 0, 0, {}, 0, 0
+local accepted, duplicates, refused, index, settled, void = 0, 0, {}, 0, 0, 0
 local function send(target, packed)
   local number = redis.call('HINCRBY', own, 'sent', 1)
   redis.call('RPUSH', OUTBOX, long(number) .. struct.pack('>I4', tonumber(target)) .. packed)
@@ -37,6 +38,8 @@ while at < #ARGV do
         end
       end
     end
+  else
+    void = void + 1
   end
   index = index + 1
   for _ = 1, tonumber(take()) do
@@ -52,6 +55,6 @@ while at < #ARGV do
 end
 redis.call('HINCRBY', own, 'settled', settled)
 local version, queued, woken = finish()
-local reply = {accepted, duplicates, version, queued, woken, refused, redis.call('LLEN', OUTBOX)}
+local reply = {accepted, duplicates, version, queued, woken, refused, redis.call('LLEN', OUTBOX), void}
 redis.call('HSET', OPS, ARGV[3], cmsgpack.pack(reply))
 return reply

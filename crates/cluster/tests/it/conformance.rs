@@ -1,4 +1,4 @@
-//! Runs the conformance suite of all frontiers on one partition.
+//! Runs the conformance suite of all frontiers on one partition, and what holds for each host on many.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -66,6 +66,15 @@ fn make(order: Order) -> Served {
 }
 
 huntsman_testkit::frontier_conformance!(shared, make);
+
+/// As many partitions as a job has that nobody made on purpose.
+fn make_in_parts(order: Order) -> Served {
+    let server = Server::start();
+    let frontier = SharedFrontier::join(settings(&server, 0).partitions(64), order).expect("the node joins");
+    Served { frontier, _server: server }
+}
+
+huntsman_testkit::frontier_conformance!(in_parts in_parts, make_in_parts);
 
 #[tokio::test]
 async fn leases_of_a_node_that_left_are_work_again() {

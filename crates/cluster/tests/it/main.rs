@@ -1,5 +1,6 @@
 //! The shared frontier on real servers, which the tests start and end.
 
 mod conformance;
+mod failover;
 mod nodes;
 mod scripts;

@@ -11,19 +11,19 @@ use super::scripts::{request, settings};
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
 const HOSTS: u32 = 20;
-const PAGES: u32 = 600;
+pub(crate) const PAGES: u32 = 600;
 
 fn join(settings: ClusterSettings) -> SharedFrontier {
     SharedFrontier::join(settings, Order::Bfs).expect("the node joins")
 }
 
 /// A page leads to two more, at other hosts.
-fn page(n: u32) -> Request {
+pub(crate) fn page(n: u32) -> Request {
     request(&format!("http://h{}.example/{n}", n % HOSTS))
 }
 
 /// Takes what the node may take, until all pages were settled by some node; returns what this one settled.
-async fn work(frontier: &SharedFrontier, all: &std::sync::Mutex<Vec<u32>>) -> usize {
+pub(crate) async fn work(frontier: &SharedFrontier, all: &std::sync::Mutex<Vec<u32>>) -> usize {
     let mut own = 0;
     while all.lock().expect("no worker panics").len() < PAGES as usize {
         for host in (0..HOSTS).map(|n| HostKey::new(&format!("h{n}.example"))) {
@@ -34,10 +34,11 @@ async fn work(frontier: &SharedFrontier, all: &std::sync::Mutex<Vec<u32>>) -> us
                 let n: u32 = lease.request.url.path()[1..].parse().expect("a number");
                 let children =
                     [2 * n, 2 * n + 1].into_iter().filter(|child| *child <= PAGES).map(page).collect();
-                all.lock().expect("no worker panics").push(n);
-                own += 1;
                 let settled = Settled { lease: lease.id, host: host.clone(), end: End::Done, children };
-                frontier.settle(vec![settled]).await.expect("settle");
+                if frontier.settle(vec![settled]).await.expect("settle").void == 0 {
+                    all.lock().expect("no worker panics").push(n);
+                    own += 1;
+                }
             }
         }
         tokio::task::yield_now().await;

@@ -168,3 +168,24 @@ async fn a_server_that_lost_its_scripts_gets_them_again() {
     let pushed = frontier.push(vec![request("http://a.example/1")]).await.expect("push");
     assert_eq!(pushed.accepted, 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_cut_off_gives_up_its_partitions_without_an_answer() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let through = format!("redis://127.0.0.1:{}", proxy.port());
+    let frontier = join(settings(&through).lease(Duration::from_secs(3)));
+    own(&frontier).await;
+    proxy.cut(Some(Cuts { seed: 1, max_bytes: 1, counted: Counted::All }));
+    proxy.cut_now();
+    let given_up = async {
+        while frontier.partitions_owned() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), given_up).await.expect("it gives up without an answer");
+    proxy.cut(None);
+    while frontier.partitions_owned() == 0 {
+        frontier.open().await.expect("open");
+    }
+}

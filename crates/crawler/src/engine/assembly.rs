@@ -10,6 +10,7 @@ use crate::at_end::DynAtEnd;
 use crate::component::{Component, Components, Hooks, PageNeeds};
 use crate::error::{Error, Result};
 use crate::event::Observer;
+use crate::hand_over::HandOver;
 use crate::job::Persist;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::settings::{Settings, nearest};
@@ -32,6 +33,7 @@ struct ComponentHooks {
     observer: Option<Arc<dyn Observer>>,
     persist: Option<Box<dyn Persist>>,
     at_end: Option<Arc<dyn DynAtEnd>>,
+    hand_over: Option<Arc<dyn HandOver>>,
     needs: PageNeeds,
     value: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -62,6 +64,7 @@ impl Registered {
                     observer: hooks.observer.map(|hook| hook(shared())),
                     persist: hooks.persist.map(|hook| hook(shared())),
                     at_end: hooks.at_end.map(|hook| hook(shared())),
+                    hand_over: hooks.hand_over.map(|hook| hook(shared())),
                     needs: component.page_needs(),
                     value: Some(component),
                 }))
@@ -143,6 +146,7 @@ pub(crate) struct AssembledComponents {
     pub(crate) parts: Vec<Box<dyn Persist>>,
     /// In the order in which the components were added.
     pub(crate) at_end: Vec<Arc<dyn DynAtEnd>>,
+    pub(crate) hand_over: Vec<Arc<dyn HandOver>>,
     pub(crate) needs: PageNeeds,
     pub(crate) components: Components,
     /// Infos of the downloader chain and of the spider chain.
@@ -158,7 +162,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
     spider_table.check(settings, &registered)?;
     let (mut downloader, mut spider) = (ChainBuilder::default(), ChainBuilder::default());
     let (mut observers, mut parts, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut needs, mut at_end) = (PageNeeds::default(), Vec::new());
+    let (mut needs, mut at_end, mut hand_over) = (PageNeeds::default(), Vec::new(), Vec::new());
     for component in registered {
         let (name, is_built_in) = (component.name, component.is_built_in);
         let places =
@@ -188,6 +192,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
         observers.extend(made.observer);
         parts.extend(made.persist);
         at_end.extend(made.at_end);
+        hand_over.extend(made.hand_over);
         values.extend(made.value);
         needs = needs.or(made.needs);
     }
@@ -201,6 +206,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
         observers,
         parts,
         at_end,
+        hand_over,
         needs,
         components,
         infos,

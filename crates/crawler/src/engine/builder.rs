@@ -375,6 +375,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             observers,
             parts,
             at_end,
+            hand_over,
             needs,
             components,
             infos,
@@ -416,6 +417,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             takes_signals: self.takes_signals,
             log_count: self.log_count,
             at_end,
+            hand_over,
             infos,
         })
     }

@@ -24,7 +24,8 @@ use crate::drop::{DropReason, DropState, Dropped};
 use crate::dyn_spider::{DynSpider, GivenItems};
 use crate::error::Result;
 use crate::event::Event;
-use crate::frontier::{DynFrontier, Pushed, Settled};
+use crate::frontier::{DynFrontier, Pushed, Settled, Work};
+use crate::hand_over::HandOver;
 use crate::host::{HostKey, SlotBy};
 use crate::log;
 use crate::losses::LossKind;
@@ -43,6 +44,7 @@ pub(crate) struct Core {
     pub(crate) page_needs: PageNeeds,
     pub(crate) sender: Sender,
     pub(crate) frontier: Box<dyn DynFrontier>,
+    pub(crate) hand_over: Arc<[Arc<dyn HandOver>]>,
     pub(crate) items: mpsc::Sender<ItemBatch>,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) known_links: KnownLinks,
@@ -227,6 +229,13 @@ impl Core {
             "{state}: {}", dropped.reason
         );
         self.cx.emit(&Event::RequestDropped(dropped));
+    }
+
+    /// Tells that a request of a shared queue is settled for good.
+    pub(crate) fn work_settled(&self, request: &Request, delivered: bool) {
+        if let Some(work) = request.extensions.get::<Work>() {
+            self.cx.emit(&Event::WorkSettled { work, delivered });
+        }
     }
 
     /// Counts a link to something that is known already; logs the first one, or all with `dupefilter_debug`.

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::fetch::DynDownloader;
 use crate::frontier::DynFrontier;
+use crate::hand_over::HandOver;
 use crate::job::Job;
 use crate::log;
 use crate::logging::LogCount;
@@ -56,6 +57,7 @@ pub struct Crawler {
     pub(crate) takes_signals: bool,
     pub(crate) log_count: Option<LogCount>,
     pub(crate) at_end: Vec<Arc<dyn DynAtEnd>>,
+    pub(crate) hand_over: Vec<Arc<dyn HandOver>>,
     pub(crate) infos: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
@@ -110,6 +112,7 @@ impl Crawler {
             pace,
             job,
             log_count,
+            hand_over,
             ..
         } = self;
         cx.emit(&Event::EngineStarted);
@@ -136,6 +139,7 @@ impl Crawler {
             cx: cx.clone(),
             spider,
             frontier,
+            hand_over: hand_over.into(),
             items,
             fingerprinter,
             known_links: KnownLinks::new(),

@@ -689,6 +689,7 @@ async fn drain(
             return Ok(seeds);
         }
         let mut settled = Vec::with_capacity(leased.len());
+        let mut requests = Vec::with_capacity(leased.len());
         for lease in leased {
             let reason = why(&lease.request);
             if lease.request.depth == 0 && lease.request.meta_flag(meta::IS_START_REQUEST) {
@@ -706,8 +707,12 @@ async fn drain(
                 end: End::Done,
                 children: Vec::new(),
             });
+            requests.push(lease.request);
         }
-        core.frontier.settle(settled).await?;
+        // All of them are of one host, so that either none or all are void.
+        if core.frontier.settle(settled).await?.void == 0 {
+            requests.iter().for_each(|request| core.work_settled(request, false));
+        }
     }
 }
 

@@ -180,15 +180,20 @@ impl Visit {
             return self.end(VisitResult::dropped("observer", reason)).await;
         }
         let pushed = self.settle(End::Reschedule(request), Vec::new()).await?;
-        match pushed.refused.first() {
-            None => Ok(VisitEnd::Unfinished),
+        if pushed.void > 0 {
+            return Ok(VisitEnd::Unfinished);
+        }
+        let end = match pushed.refused.first() {
+            None => VisitEnd::Unfinished,
             Some(known) => {
                 let detail = format!("redirects to {}, which was requested already", known.url);
                 let reason = DropReason::skipped("redirect_duplicate").detail(detail);
                 core.record(&Dropped::new(&self.origin, "dupefilter", reason, core.cx.now()));
-                Ok(VisitEnd::Dropped { seed: None, callback_failed: false })
+                VisitEnd::Dropped { seed: None, callback_failed: false }
             }
-        }
+        };
+        core.work_settled(&self.origin, false);
+        Ok(end)
     }
 
     /// Gives the request back to the queue. One that is given back again and again is dropped instead: something keeps it from
@@ -204,30 +209,36 @@ impl Visit {
         Ok(VisitEnd::Unfinished)
     }
 
-    /// Settles the request, with its children, and records it if it was dropped.
+    /// Records the request if it was dropped, and settles it with its children. The record goes first, as items do: once the request is
+    /// settled, nobody asks for it again.
     async fn end(&self, result: VisitResult) -> Result<VisitEnd> {
         let VisitResult { verdict, children, callback_failed, given, found } = result;
         let (core, origin) = (&self.core, &self.origin);
-        self.settle(End::Done, children).await?;
-        core.release_counts.forget(origin.fingerprint());
-        match verdict {
-            Verdict::Delivered => {
-                core.counters.delivered.inc();
-                if core.cx.has_observers() {
-                    core.cx.emit(&Event::PageDelivered { request: origin, items: given, found: &found });
-                }
-                Ok(VisitEnd::Delivered { callback_failed })
+        let delivered = matches!(verdict, Verdict::Delivered);
+        let mut seed = None;
+        if let Verdict::Dropped(component, reason) = verdict {
+            core.cx.guarded(origin.url.as_str(), &reason);
+            seed = failed_seed(origin, &reason);
+            if let Some((url, why)) = &seed {
+                core.seed_failed(url, why);
             }
-            Verdict::Dropped(component, reason) => {
-                core.cx.guarded(origin.url.as_str(), &reason);
-                let seed = failed_seed(origin, &reason);
-                if let Some((url, why)) = &seed {
-                    core.seed_failed(url, why);
-                }
-                core.record(&Dropped::new(origin, component, reason, core.cx.now()));
-                Ok(VisitEnd::Dropped { seed, callback_failed })
-            }
+            core.record(&Dropped::new(origin, component, reason, core.cx.now()));
         }
+        let pushed = self.settle(End::Done, children).await?;
+        core.release_counts.forget(origin.fingerprint());
+        if pushed.void > 0 {
+            // The process that works on the host now does it again.
+            return Ok(VisitEnd::Unfinished);
+        }
+        core.work_settled(origin, delivered);
+        if !delivered {
+            return Ok(VisitEnd::Dropped { seed, callback_failed });
+        }
+        core.counters.delivered.inc();
+        if core.cx.has_observers() {
+            core.cx.emit(&Event::PageDelivered { request: origin, items: given, found: &found });
+        }
+        Ok(VisitEnd::Delivered { callback_failed })
     }
 
     async fn settle(&self, end: End, children: Vec<Request>) -> Result<Pushed> {

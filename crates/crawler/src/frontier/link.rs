@@ -1,10 +1,12 @@
 //! What a frontier that several processes share tells the crawl that uses it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::context::{Context, Message};
 use crate::error::Error;
+use crate::hand_over::{HandOver, HostNote};
 use crate::host::{HostKey, SlotBy};
 use crate::schedule::SavedPoliteness;
 use crate::stats::Stats;
@@ -12,9 +14,16 @@ use crate::stats::Stats;
 /// The way from a shared frontier to the engine: what other processes did, and what the operator of all of them wants.
 ///
 /// Cheap to clone. After the end of the crawl its calls have no effect.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FrontierLink {
     cx: Context,
+    hand_over: Arc<[Arc<dyn HandOver>]>,
+}
+
+impl fmt::Debug for FrontierLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrontierLink").field("cx", &self.cx).finish_non_exhaustive()
+    }
 }
 
 /// Since when this process works on a host; `None` if it does not, or always did.
@@ -41,8 +50,8 @@ impl fmt::Debug for FrontierMessage {
 }
 
 impl FrontierLink {
-    pub(crate) fn new(cx: Context) -> Self {
-        Self { cx }
+    pub(crate) fn new(cx: Context, hand_over: Arc<[Arc<dyn HandOver>]>) -> Self {
+        Self { cx, hand_over }
     }
 
     /// What identifies a slot in this crawl (`slot_by`).
@@ -70,6 +79,14 @@ impl FrontierLink {
         is_adopted: impl Fn(&HostKey) -> bool + Send + 'static,
     ) {
         self.cx.tell(Message::Frontier(FrontierMessage::Adopted(hosts, Box::new(is_adopted))));
+    }
+
+    /// Gives components what other processes noted about hosts. It is called before [`adopted`](Self::adopted), so that they know it before
+    /// the first request.
+    pub fn noted(&self, notes: &[HostNote]) {
+        for part in &*self.hand_over {
+            notes.iter().for_each(|note| part.take_over(note));
+        }
     }
 
     /// The time of the crawl's clock.

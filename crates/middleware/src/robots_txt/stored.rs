@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent};
-use huntsman_crawler::{Change, Component, Persist, Result, Timestamp};
+use huntsman_crawler::{Change, Component, HandOver, HostKey, HostNote, Persist, Result, Timestamp};
 
 use super::{CachedVerdict, Entry, FetchedRules, Inner, RobotsTxt};
 
@@ -72,6 +72,29 @@ impl Persist for RobotsTxt {
 
     fn save_entries(&self) -> Result<Vec<Change>> {
         Ok(self.0.cache().changes.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+}
+
+/// What a file is noted under: the name of the component, and its key in the cache.
+pub(super) fn note(host: &HostKey, key: &str, stored: &[u8]) -> HostNote {
+    HostNote { host: host.clone(), about: format!("{} {key}", RobotsTxt::NAME), value: stored.to_owned() }
+}
+
+/// Hands files over with their hosts.
+impl HandOver for RobotsTxt {
+    fn begin(&self) {
+        self.0.cache().notes = Some(Vec::new());
+    }
+
+    fn learnt(&self) -> Vec<HostNote> {
+        self.0.cache().notes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn take_over(&self, note: &HostNote) {
+        let key = note.about.strip_prefix(Self::NAME).and_then(|rest| rest.strip_prefix(' '));
+        if let Some(key) = key {
+            self.0.restore(key.as_bytes(), &note.value, Timestamp::wall());
+        }
     }
 }
 

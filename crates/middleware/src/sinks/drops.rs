@@ -13,6 +13,7 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::position::FilePosition;
+use super::settled::settled_line;
 use super::target::{Compression, Lines, Writer, explain, open_to_append};
 
 /// Writes one JSON line for every dropped request, and one for every URL that was refused before it entered the queue,
@@ -21,6 +22,8 @@ use super::target::{Compression, Lines, Writer, explain, open_to_append};
 /// Whether a link is too deep, on a `nofollow` page, or beyond the links of one page depends on the page: another page
 /// may link to the same URL. Such records wait until the end of the crawl, and are not written if the URL was queued
 /// after all. A queued URL is recorded either in this file or among the pages, never in both.
+///
+/// In a crawl that several processes share, a line `{"settled": ..}` says that the request of a record is settled for good.
 ///
 /// Every line is complete; the lines of one page are flushed to the system before the next page is reported. Clones
 /// write to the same file. Memory: 9 to 18 bytes per queued URL, as much for up to two million refused ones, and up to
@@ -234,6 +237,11 @@ impl Observer for DropLog {
                 log.write_out();
             }
             Event::RequestRefused(dropped) => self.log().refuse(dropped),
+            Event::WorkSettled { work, delivered: false } => {
+                let mut log = self.log();
+                log.buffer.extend_from_slice(settled_line(work).as_bytes());
+                log.write_out();
+            }
             Event::EngineStopped => {
                 // The error was logged, and `finish` returns it again.
                 let _ = self.finish();

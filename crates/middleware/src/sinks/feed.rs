@@ -17,6 +17,7 @@ use super::name::Name;
 use super::place::{Place, is_remote};
 use super::position::FilePosition;
 use super::record::Fields;
+use super::settled::LinesToAdd;
 use super::target::{Compression, Writer, explain, open_to_append};
 
 settings! {
@@ -108,6 +109,8 @@ pub struct Feed<T, F> {
     position: Option<FilePosition>,
     /// Whether a new job replaces an object that exists.
     replaces_object: bool,
+    /// Lines that others add to the file.
+    pub(super) lines: Option<LinesToAdd>,
     state: State,
     items: PhantomData<fn(T)>,
 }
@@ -282,6 +285,7 @@ impl<T, F: Format> Feed<T, F> {
             ready: None,
             position: None,
             replaces_object: false,
+            lines: None,
             state: State::default(),
             items: PhantomData,
         }
@@ -500,6 +504,7 @@ impl<T, F: Format> Feed<T, F> {
         let flushed = if self.position.is_some() { self.write_out() } else { self.check() };
         let Some(writer) = self.state.writer.take() else { return Ok(()) };
         let finished = flushed.and_then(|()| {
+            self.add_lines();
             self.state.buffer.extend_from_slice(self.format.tail());
             let bytes = std::mem::take(&mut self.state.buffer);
             self.state.buffered_items = 0;
@@ -550,8 +555,15 @@ impl<T, F: Format> Feed<T, F> {
         }
     }
 
+    fn add_lines(&mut self) {
+        if let Some(lines) = &self.lines {
+            lines.take_into(&mut self.state.buffer);
+        }
+    }
+
     fn write_out(&mut self) -> Result<()> {
         self.check()?;
+        self.add_lines();
         let Self { state, format, .. } = self;
         let Some(writer) = &mut state.writer else { return Ok(()) };
         if state.buffer.is_empty() {

@@ -4,6 +4,7 @@ use huntsman_crawler::Result;
 use serde::Serialize;
 
 use super::feed::{Feed, FieldChoice, Format};
+use super::settled::SettledPages;
 
 /// One JSON object a line, UTF-8.
 ///
@@ -16,6 +17,14 @@ use super::feed::{Feed, FieldChoice, Format};
 /// # Ok(()) }
 /// ```
 pub type JsonLines<T> = Feed<T, Lines>;
+
+impl<T> JsonLines<T> {
+    /// Lets the file have a line for each page of a shared crawl that was settled, behind the record of the page. The observer must be given
+    /// to the builder.
+    pub fn settled(&mut self) -> SettledPages {
+        SettledPages(self.lines.get_or_insert_default().clone())
+    }
+}
 
 /// The format of [`JsonLines`].
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ mod position;
 mod record;
 #[cfg(feature = "s3")]
 mod s3;
+mod settled;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod target;
@@ -30,6 +31,7 @@ pub use jsonl::JsonLines;
 #[cfg(feature = "parquet")]
 pub use parquet::Parquet;
 pub use position::FilePosition;
+pub use settled::SettledPages;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, TablePosition};
 pub use target::Compression;

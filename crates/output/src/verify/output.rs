@@ -29,6 +29,8 @@ struct OutputCheck<'a> {
     /// Addresses of pages: `true` if the address has a record of its own, `false` if it only answered for another one.
     seen: HashMap<Box<str>, bool>,
     listed: HashMap<&'static str, usize>,
+    /// Records of requests that other nodes of a shared crawl may have done, too.
+    shared: u64,
 }
 
 impl Verdict {
@@ -44,6 +46,7 @@ impl Verdict {
             verdict: Self::new(kind(status.run()), path),
             seen: HashMap::new(),
             listed: HashMap::new(),
+            shared: 0,
         };
         match status.state {
             State::Making | State::Clearing => {
@@ -53,9 +56,8 @@ impl Verdict {
                 return Ok(check.verdict);
             }
             State::Failed => check.verdict.note("the run delivered no page; the same command starts anew"),
-            State::Running if status.is_in_memory() => {
-                check.verdict.note("the run was killed, and its queue was in memory; --fresh starts anew");
-            }
+            // Told when it is known whether others share the queue.
+            State::Running if status.is_in_memory() => {}
             State::Running => check.verdict.note("the run was killed; the same command goes on"),
             State::Interrupted => check.verdict.note("the run was stopped; the same command goes on"),
             State::Finished => {}
@@ -67,6 +69,12 @@ impl Verdict {
         let drops = check.records(DROPS)?;
         check.verdict.count("pages", pages);
         check.verdict.count("drops", drops);
+        if status.state == State::Running && status.is_in_memory() {
+            check.verdict.note(match check.shared {
+                0 => "the run was killed, and its queue was in memory; --fresh starts anew",
+                _ => "the node was killed; other nodes do its work, and `huntsman cluster collect` takes its records",
+            });
+        }
         if status.run() == Run::Sweep {
             check.sweep()?;
         }
@@ -136,11 +144,18 @@ impl OutputCheck<'_> {
                         .problem_of("a line", &file, start, || format!("the line is no record ({error})"));
                 }
             };
+            if record.get("settled").is_some() {
+                // It says that the request of an earlier record was settled.
+                return;
+            }
             records += 1;
+            // A node of a shared crawl may do a request again that it had lost to another one.
+            let is_shared = record.get("work").is_some();
+            self.shared += u64::from(is_shared);
             let Some(url) = record["url"].as_str() else {
                 return self.problem_of("no address", &file, start, || "the record has no url".to_owned());
             };
-            if self.seen.insert(url.into(), true) == Some(true) {
+            if self.seen.insert(url.into(), true) == Some(true) && !is_shared {
                 self.problem_of("twice", &file, start, || format!("{url} has another record"));
             }
             if let Some(url) = record["final_url"].as_str() {
@@ -196,7 +211,12 @@ impl OutputCheck<'_> {
             self.problem(file, None, format!("it cannot be read ({error})"));
         }
         // Not every answer of an audit is a page of the site.
-        if pages != self.status.pages && self.status.run() != Run::Audit {
+        let is_as_told = match self.shared {
+            0 => pages == self.status.pages,
+            // Not every page that a node of a shared crawl recorded was still its own.
+            _ => pages >= self.status.pages,
+        };
+        if !is_as_told && self.status.run() != Run::Audit {
             let what = format!("it has {}, and the run wrote {}", counted(pages, "page"), self.status.pages);
             self.problem(self.path.join(PAGES), None, what);
         }

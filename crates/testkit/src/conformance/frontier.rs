@@ -27,31 +27,21 @@ pub use random::random_steps_equal_a_naive_model;
 /// ```
 /// huntsman_testkit::frontier_conformance!(memory, huntsman_crawler::MemoryFrontier::new);
 /// ```
+///
+/// A frontier whose hosts are in different parts, between which requests take a while, keeps the promises about one host:
+/// `frontier_conformance!(in_parts shared, make)`.
 #[macro_export]
 macro_rules! frontier_conformance {
     ($name:ident, $make:expr) => {
-        $crate::frontier_conformance!(@ $name, $make,
-            requests_come_back_as_they_were a_frontier_begins_empty higher_priority_leaves_first
-            bfs_is_first_in_first_out dfs_is_last_in_first_out best_first_goes_by_score
-            start_requests_go_after_found_ones_and_keep_their_order delayed_requests_are_skipped_until_they_are_due
-            hosts_do_not_mix a_lease_hands_out_no_more_than_asked_for a_request_is_accepted_once
-            an_unfiltered_request_neither_asks_nor_tells_the_filter what_it_says_was_seen_was_seen done_work_is_gone_and_stays_known
-            a_released_request_is_back_in_its_place again_takes_the_place_of_a_request_maybe_at_another_host
-            again_of_a_known_request_is_refused_and_comes_back again_waits_until_it_is_due
-            a_host_is_woken_when_its_first_work_is_due_earlier one_call_settles_many_leases_and_counts_all
-            a_lease_ends_once looking_at_the_queue_changes_nothing racing_pushes_accept_each_request_once racing_leases_hand_out_each_request_once
-        );
-    };
-    (@ $name:ident, $make:expr, $($promise:ident)+) => {
         mod $name {
             use super::*;
 
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-                async fn $promise() {
-                    $crate::conformance::frontier::$promise(&$make).await;
-                }
-            )+
+            $crate::frontier_conformance!(@of_a_host $make);
+            $crate::frontier_conformance!(@ $make,
+                a_request_is_known_on_every_host again_takes_the_place_of_a_request_maybe_at_another_host
+                again_of_a_known_request_is_refused_and_comes_back
+                a_host_is_woken_when_its_first_work_is_due_earlier one_call_settles_many_leases_and_counts_all
+            );
 
             #[tokio::test]
             async fn random_steps_equal_a_naive_model() {
@@ -60,6 +50,33 @@ macro_rules! frontier_conformance {
                 }
             }
         }
+    };
+    (in_parts $name:ident, $make:expr) => {
+        mod $name {
+            use super::*;
+
+            $crate::frontier_conformance!(@of_a_host $make);
+        }
+    };
+    (@of_a_host $make:expr) => {
+        $crate::frontier_conformance!(@ $make,
+            requests_come_back_as_they_were a_frontier_begins_empty higher_priority_leaves_first
+            bfs_is_first_in_first_out dfs_is_last_in_first_out best_first_goes_by_score
+            start_requests_go_after_found_ones_and_keep_their_order delayed_requests_are_skipped_until_they_are_due
+            hosts_do_not_mix a_lease_hands_out_no_more_than_asked_for a_request_is_accepted_once
+            an_unfiltered_request_neither_asks_nor_tells_the_filter what_it_says_was_seen_was_seen done_work_is_gone_and_stays_known
+            a_released_request_is_back_in_its_place again_waits_until_it_is_due
+            a_lease_ends_once looking_at_the_queue_changes_nothing racing_pushes_accept_each_request_once
+            racing_leases_hand_out_each_request_once
+        );
+    };
+    (@ $make:expr, $($promise:ident)+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $promise() {
+                $crate::conformance::frontier::$promise(&$make).await;
+            }
+        )+
     };
 }
 
@@ -395,11 +412,18 @@ pub async fn a_request_is_accepted_once<F: Frontier>(make: &impl Fn(Order) -> F)
     let children = vec![same(), request("http://a.example/4"), request("http://a.example/4")];
     let pushed = settle(&frontier, "a.example", lease.id, End::Done, children).await;
     assert_eq!((pushed.accepted, pushed.duplicates, pushed.refused.len()), (1, 2, 0));
-    // An assigned fingerprint counts, not the URL.
-    let mut twin = request("http://b.example/other");
-    twin.assign_fingerprint(same().fingerprint());
-    assert_eq!(push(&frontier, vec![twin]).await.duplicates, 1);
     assert_eq!(drain(&frontier, "a.example", NOW).await, ["/2", "/3", "/4"]);
+}
+
+/// An assigned fingerprint counts, not the URL.
+pub async fn a_request_is_known_on_every_host<F: Frontier>(make: &impl Fn(Order) -> F) {
+    let frontier = open(make, Order::Bfs).await;
+    let known = request("http://a.example/1");
+    let mut twin = request("http://b.example/other");
+    twin.assign_fingerprint(known.fingerprint());
+    push(&frontier, vec![known]).await;
+    assert_eq!(push(&frontier, vec![twin]).await.duplicates, 1);
+    assert_eq!(drain(&frontier, "b.example", NOW).await, [""; 0]);
 }
 
 /// As with Scrapy's `dont_filter`, the filter is neither queried nor updated.

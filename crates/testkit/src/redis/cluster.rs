@@ -4,21 +4,43 @@ use std::time::{Duration, Instant};
 
 use super::process::{Server, free_port};
 
-/// A Redis cluster of masters without replicas, which share the slots evenly.
+/// A Redis cluster of masters, which share the slots evenly.
 #[derive(Debug)]
 pub struct Cluster {
+    /// The masters, and then their replicas in the same order, if there are any.
     nodes: Vec<Server>,
+    masters: usize,
 }
 
 const SLOTS: usize = 16384;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Cluster {
-    /// Starts `nodes` servers, and waits until they know each other.
+    /// Starts `nodes` masters without replicas, and waits until they know each other.
     ///
     /// # Panics
     /// If there is no `redis-server`, or the cluster is not ready within two minutes.
     pub fn start(nodes: usize) -> Self {
+        Self::with(nodes, 0)
+    }
+
+    /// Starts masters with a replica each, which takes over some seconds after its master was killed. It takes three masters or more.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn replicated(masters: usize) -> Self {
+        let cluster = Self::with(masters, masters);
+        for (master, replica) in cluster.nodes.iter().zip(&cluster.nodes[masters..]) {
+            replica.cli(&["CLUSTER", "REPLICATE", master.cli(&["CLUSTER", "MYID"]).trim()]);
+        }
+        cluster.wait_until("the replicas follow", |node| {
+            let info = node.cli(&["INFO", "replication"]);
+            info.contains("master_link_status:up") || info.contains("connected_slaves:1")
+        });
+        cluster
+    }
+
+    fn with(masters: usize, replicas: usize) -> Self {
         let mut buses = Vec::new();
         let start = |_| {
             // The default, the port plus 10,000, may not be a valid port.
@@ -31,12 +53,14 @@ impl Cluster {
             buses.push(bus);
             server.start()
         };
-        let nodes: Vec<Server> = (0..nodes).map(start).collect();
-        let cluster = Self { nodes };
+        let nodes: Vec<Server> = (0..masters + replicas).map(start).collect();
+        let cluster = Self { nodes, masters };
         for (at, node) in cluster.nodes.iter().enumerate() {
-            let of = |node: usize| (node * SLOTS / cluster.nodes.len()).to_string();
-            let (first, next) = (of(at), (at + 1) * SLOTS / cluster.nodes.len() - 1);
-            node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first, &next.to_string()]);
+            if at < cluster.masters {
+                let of = |node: usize| (node * SLOTS / cluster.masters).to_string();
+                let (first, next) = (of(at), (at + 1) * SLOTS / cluster.masters - 1);
+                node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first, &next.to_string()]);
+            }
             let port = node.port().to_string();
             cluster.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &port, &buses[at]]);
         }
@@ -61,6 +85,11 @@ impl Cluster {
     /// Kills a node.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].kill();
+    }
+
+    /// Starts a node again that was killed. A master that its replica has replaced becomes the replica of that one.
+    pub fn start_again(&mut self, node: usize) {
+        self.nodes[node].start_again();
     }
 
     /// Moves a slot with its keys from its present node to another one.

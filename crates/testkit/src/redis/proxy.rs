@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -40,7 +40,7 @@ pub enum Counted {
 #[derive(Debug)]
 struct Shared {
     cuts: Mutex<Option<(Xoshiro256PlusPlus, Cuts)>>,
-    target: u16,
+    target: AtomicU16,
     count: AtomicU64,
     is_over: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
@@ -53,7 +53,7 @@ impl Proxy {
         let port = listener.local_addr().expect("a bound address").port();
         let shared = Arc::new(Shared {
             cuts: Mutex::new(None),
-            target,
+            target: AtomicU16::new(target),
             count: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             open: Mutex::new(Vec::new()),
@@ -74,6 +74,12 @@ impl Proxy {
     pub fn cut(&self, cuts: Option<Cuts>) {
         let cuts = cuts.map(|cuts| (Xoshiro256PlusPlus::seed_from_u64(cuts.seed), cuts));
         *self.shared.cuts.lock().expect("no panic") = cuts;
+    }
+
+    /// Forwards to another port from now on, and cuts all open connections: the server of this address is another one.
+    pub fn forward_to(&self, target: u16) {
+        self.shared.target.store(target, Ordering::SeqCst);
+        self.cut_now();
     }
 
     /// Cuts all open connections.
@@ -108,7 +114,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(client) = client else { continue };
         // If the server is down, the client sees its connection closed.
-        let Ok(server) = TcpStream::connect(("127.0.0.1", shared.target)) else { continue };
+        let Ok(server) = TcpStream::connect(("127.0.0.1", shared.target.load(Ordering::SeqCst))) else {
+            continue;
+        };
         let (budget, counted) = match shared.cuts.lock().expect("no panic").as_mut() {
             None => (None, Counted::All),
             Some((rng, cuts)) => (Some(rng.next_u64() % cuts.max_bytes), cuts.counted),

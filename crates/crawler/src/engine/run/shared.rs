@@ -1,5 +1,7 @@
 //! A crawl whose queue other processes share: hosts come and go.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use super::Run;
@@ -9,8 +11,10 @@ use crate::frontier::{FrontierLink, FrontierMessage};
 impl Run {
     /// Connects the frontier with this crawl.
     pub(super) fn attach(&mut self) -> Result<()> {
-        if let Some(since) = self.core.frontier.attach(FrontierLink::new(self.core.cx.clone()))? {
+        let link = FrontierLink::new(self.core.cx.clone(), Arc::clone(&self.core.hand_over));
+        if let Some(since) = self.core.frontier.attach(link)? {
             self.is_shared = true;
+            self.core.hand_over.iter().for_each(|part| part.begin());
             // Records what is learnt about hosts from here on.
             self.scheduler.resume_with(HashMap::new());
             self.scheduler.share_with(since);
@@ -40,11 +44,15 @@ impl Run {
         }
     }
 
-    /// Passes what the scheduler learnt about hosts to the frontier.
+    /// Passes what the scheduler and components learnt about hosts to the frontier.
     pub(super) fn tell_learnt(&mut self) {
         let learnt: Vec<_> = self.scheduler.changes().collect();
         if !learnt.is_empty() {
             self.core.frontier.learnt(learnt);
+        }
+        let notes: Vec<_> = self.core.hand_over.iter().flat_map(|part| part.learnt()).collect();
+        if !notes.is_empty() {
+            self.core.frontier.note(notes);
         }
     }
 }
