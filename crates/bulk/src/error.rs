@@ -15,6 +15,13 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         message: String,
     },
+    /// The server that holds an input does not answer; it may answer later.
+    Unavailable {
+        /// The object or prefix.
+        name: String,
+        /// What was said, and what to do.
+        message: String,
+    },
     /// A file could not be read or written.
     File {
         /// What was being done: `reading`, `writing`.
@@ -66,7 +73,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input { name, message } => write!(f, "{name}: {message}")?,
+            Self::Input { name, message } | Self::Unavailable { name, message } => {
+                write!(f, "{name}: {message}")?
+            }
             Self::File { doing, path, source } => write!(f, "{doing} {}: {source}", path.display())?,
             Self::Scratch(error) => error.fmt(f)?,
             Self::Stopped => f.write_str("stopped")?,

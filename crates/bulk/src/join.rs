@@ -197,7 +197,7 @@ impl Join {
     /// The input does not exist, or is not whole.
     pub fn needed_bytes(&self) -> Result<u64> {
         let against = Input { paths: self.against.clone(), ..self.input.clone() };
-        Ok((self.input.find()?.rows() + against.find()?.rows()) * BYTES_PER_ROW)
+        Ok((self.input.find()?.rows + against.find()?.rows) * BYTES_PER_ROW)
     }
 
     /// Finds all pairs within k bits of one language, each once, and writes them to `pairs` in the folder of the results: language, the two

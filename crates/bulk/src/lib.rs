@@ -20,7 +20,10 @@ mod ids;
 mod input;
 mod join;
 mod keys;
+#[cfg(feature = "s3")]
+mod object;
 mod parquet_file;
+mod place;
 mod results;
 mod row;
 mod sql;
@@ -29,8 +32,10 @@ mod tables;
 
 pub use cluster::{ClusterReport, Link, cluster};
 pub use error::{Error, Result};
-pub use input::{Columns, Input};
+pub use input::{Columns, Fingerprints, Input};
 pub use join::{HeavyValue, Join, JoinReport, KeyReport};
+pub use parquet_file::{ParquetFile, Value};
+pub use place::{Place, Places, is_in_bucket};
 pub use row::{Id, Row};
 pub use sql::{Dialect, sql};
 pub use table::{Form, Part};
