@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use huntsman_detect::near::Language;
 use huntsman_files::Replacement;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,19 @@ pub(crate) struct Request {
     pub(crate) lang: Option<String>,
     k: u32,
     pub(crate) form: Form,
+}
+
+impl Request {
+    /// How the files are read.
+    pub(crate) fn input(&self) -> Input {
+        let lang = self.lang.as_deref().and_then(|lang| Language::parse(lang).ok());
+        Input { columns: self.columns.clone(), lang, ..Input::default() }
+    }
+
+    /// The files in the order in which their rows count: of an id with several, the last one.
+    pub(crate) fn files_in_order(&self) -> impl Iterator<Item = &InputFile> {
+        self.against.iter().chain(&self.files)
+    }
 }
 
 /// What a join found, and what it did.

@@ -3,7 +3,7 @@
 //!
 //! [`export()`](export::export) writes the fingerprints of an index to Parquet. [`Join`] finds all pairs of one language within k bits among
 //! the rows of such files, or of foreign ones, in bounded memory; killed at any time, it goes on with the last whole step.
-//! [`cluster()`] makes groups of the pairs. [`sql()`] prints the same join as a query for an SQL engine.
+//! [`Clustering`] makes groups of the pairs. [`sql()`] prints the same join as a query for an SQL engine.
 //!
 //! This crate makes no fingerprints and answers no single queries: these are [`huntsman_detect`]'s. It prints nothing.
 
@@ -30,7 +30,7 @@ mod sql;
 mod table;
 mod tables;
 
-pub use cluster::{ClusterReport, Link, cluster};
+pub use cluster::{ClusterReport, Clustering, Keep, Link};
 pub use error::{Error, Result};
 pub use input::{Columns, Fingerprints, Input};
 pub use join::{HeavyValue, Join, JoinReport, KeyReport};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use huntsman::bulk::{Columns, Dialect, Form, Link};
+use huntsman::bulk::{Columns, Dialect, Form, Keep, Link};
 use huntsman::dedup::ArchiveId;
 use huntsman::dedup::redis::Layout;
 use huntsman::detect::near::Identity;
@@ -61,7 +61,8 @@ pub(crate) enum DedupCommand {
     /// Groups the documents of a finished join: all that pairs connect, or copies of what is kept.
     #[command(before_help = "Examples:\n  \
         huntsman dedup cluster near --link components\n  \
-        huntsman dedup cluster near --link greedy")]
+        huntsman dedup cluster near --link greedy --order-by published\n  \
+        huntsman dedup cluster near --link greedy --keep longest --order-by words")]
     Cluster(ClusterArgs),
 
     /// Prints the join as queries for a SQL engine: copies, pairs, and values that many documents share.
@@ -243,10 +244,18 @@ pub(crate) struct ClusterArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
 
-    /// How documents are grouped: components (all that pairs connect, for counting) or greedy (in the order of ids, a document is a copy
-    /// if an earlier kept one is near, for deleting).
+    /// How documents are grouped: components (all that pairs connect, for counting) or greedy (in order, a document is a copy if an
+    /// earlier kept one is near, for deleting).
     #[arg(long, value_name = "NAME", default_value = "components")]
     pub(crate) link: Link,
+
+    /// Which document of a group is kept: first or oldest (with the least value of --order-by), or longest (with the greatest).
+    #[arg(long, value_name = "NAME", default_value = "first")]
+    pub(crate) keep: Keep,
+
+    /// Column of the input of the join that gives the order, such as a date or a number of words [default: the id].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) order_by: Option<String>,
 }
 
 /// Flags of `dedup sql`.

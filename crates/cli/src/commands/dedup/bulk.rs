@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use huntsman::bulk::export::{self, Export, ExportError};
-use huntsman::bulk::{self, Error, Input, Join, JoinReport};
+use huntsman::bulk::{self, Clustering, Error, Input, Join, JoinReport};
 use huntsman::dedup::Index;
 use huntsman::detect::near::Language;
 use huntsman::files;
@@ -108,7 +108,12 @@ fn tell(report: &JoinReport) {
 }
 
 pub(super) fn cluster(args: &ClusterArgs) -> Outcome {
-    let report = bulk::cluster(&args.folder, args.link).map_err(|error| failed(&error))?;
+    let clustering = Clustering { link: args.link, keep: args.keep, order_by: args.order_by.clone() };
+    let report = clustering.run(&args.folder).map_err(|error| failed(&error))?;
+    if let (Some(column), 1..) = (&args.order_by, report.without_order) {
+        let documents = counted(report.without_order, "document");
+        warn(&format!("{documents} without {}; these come last in the order", escape(column)));
+    }
     say(&format!("{} in {}", counted(report.documents, "document"), counted(report.clusters, "cluster")));
     Ok(Exit::Done)
 }
