@@ -458,6 +458,10 @@ impl Found {
         self.files.push(InputFile { path: path.to_owned(), bytes: place.bytes(), changed: place.version() });
         Ok(())
     }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
 }
 
 /// What is called for each row: its file, its number, and what it has.

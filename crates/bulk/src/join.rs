@@ -1,6 +1,5 @@
 //! All pairs of near-duplicates among the rows of files.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,6 +19,7 @@ use crate::input::{self, Input, InputFile};
 use crate::keys;
 use crate::results;
 use crate::table::Form;
+use crate::telemetry::Telemetry;
 
 /// Memory that the program takes besides rows.
 const OWN_MEMORY: u64 = 24 << 20;
@@ -55,6 +55,8 @@ pub struct Join {
     pub fresh: bool,
     /// Told to end early, the join ends with [`Error::Stopped`].
     pub stop: Arc<AtomicBool>,
+    /// The metrics of the join.
+    pub telemetry: Arc<Telemetry>,
 }
 
 /// What a join is about. A killed one goes on only if this is the same.
@@ -84,6 +86,8 @@ impl Request {
 
 /// What a join found, and what it did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
 pub struct JoinReport {
     /// Rows of the input that have a fingerprint; of those of one id, one.
     pub rows: u64,
@@ -103,6 +107,8 @@ pub struct JoinReport {
     pub heaviest: Vec<HeavyValue>,
     /// What was done for each key.
     pub keys: Vec<KeyReport>,
+    /// Bytes of the input.
+    pub input_bytes: u64,
     /// Bytes of the results.
     pub bytes: u64,
     /// Seconds until the rows were folded, of the run that did it.
@@ -131,6 +137,14 @@ pub struct KeyReport {
     pub pairs: u64,
     /// Seconds of all threads.
     pub seconds: f64,
+}
+
+impl KeyReport {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.candidates += other.candidates;
+        self.pairs += other.pairs;
+        self.seconds += other.seconds;
+    }
 }
 
 /// The last file of a join.
@@ -165,11 +179,18 @@ struct Step {
 /// What was done in a step.
 #[derive(Debug, Serialize, Deserialize)]
 struct StepReport {
-    candidates: u64,
-    pairs: u64,
+    #[serde(flatten)]
+    of_key: KeyReport,
     heavy_values: u64,
     heavy: Vec<(u64, u64)>,
-    seconds: f64,
+}
+
+impl StepReport {
+    fn read(step: &Step, temp: &Path) -> Result<Self> {
+        let path = step.file(temp, "json");
+        let bytes = std::fs::read(&path).map_err(Error::reading(&path))?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::input(&path, error))
+    }
 }
 
 impl Step {
@@ -198,6 +219,7 @@ impl Join {
             form: Form::Parquet,
             fresh: false,
             stop: Arc::default(),
+            telemetry: Arc::default(),
         }
     }
 
@@ -240,6 +262,7 @@ impl Join {
             form: self.form,
         };
         if let Some(done) = self.begin(&request)? {
+            self.telemetry.end(&done.report);
             return Ok(done.report);
         }
         let (temp, started) = (self.temp(), Instant::now());
@@ -253,10 +276,12 @@ impl Join {
             without_fingerprint: folded.without,
             replaced: folded.replaced,
             folded: folded.documents() - folded.rows(),
+            input_bytes: found.bytes() + others.bytes(),
             fold_seconds: started.elapsed().as_secs_f64(),
             ..JoinReport::default()
         };
         let steps = self.steps(&folded);
+        self.telemetry.begin(&report, steps.len(), keys::keys(self.k).len());
         self.compare(&steps, &temp, said)?;
         self.sum(&steps, &temp, &folded, &mut report)?;
         let pairs: Vec<PathBuf> = steps.iter().map(|step| step.file(&temp, "pairs")).collect();
@@ -267,6 +292,7 @@ impl Join {
             &JoinDone { request, report: report.clone(), are_texts: folded.are_texts },
         )?;
         huntsman_files::remove_dir_all(&temp).map_err(Error::writing(&temp))?;
+        self.telemetry.end(&report);
         Ok(report)
     }
 
@@ -349,6 +375,8 @@ impl Join {
     fn step(&self, step: &Step, temp: &Path) -> Result<()> {
         let path = step.file(temp, "pairs");
         if path.exists() {
+            let of = StepReport::read(step, temp)?;
+            self.telemetry.add(step.key, &of.of_key, of.heavy_values);
             return Ok(());
         }
         let (started, masks) = (Instant::now(), keys::keys(self.k));
@@ -373,15 +401,19 @@ impl Join {
             to.write_all(&bytes).map_err(Error::writing(&path))
         })?;
         let report = StepReport {
-            candidates: tally.candidates,
-            pairs: tally.pairs,
+            of_key: KeyReport {
+                candidates: tally.candidates,
+                pairs: tally.pairs,
+                seconds: started.elapsed().as_secs_f64(),
+            },
             heavy_values: tally.heavy_values,
             heavy: tally.heavy,
-            seconds: started.elapsed().as_secs_f64(),
         };
         write_json(&step.file(temp, "json"), &report)?;
         let to = to.into_inner().map_err(|error| Error::writing(&path)(error.into_error()))?;
-        to.finish().map_err(Error::writing(&path))
+        to.finish().map_err(Error::writing(&path))?;
+        self.telemetry.add(step.key, &report.of_key, report.heavy_values);
+        Ok(())
     }
 
     fn sum(&self, steps: &[Step], temp: &Path, folded: &Folded, report: &mut JoinReport) -> Result<()> {
@@ -389,15 +421,10 @@ impl Join {
         report.keys = vec![KeyReport::default(); keys::keys(self.k).len()];
         let mut heavy = Vec::new();
         for step in steps {
-            let path = step.file(temp, "json");
-            let file = File::open(&path).map_err(Error::reading(&path))?;
-            let of: StepReport = serde_json::from_reader(file).map_err(|error| Error::input(&path, error))?;
-            let key = &mut report.keys[step.key];
-            key.candidates += of.candidates;
-            key.pairs += of.pairs;
-            key.seconds += of.seconds;
-            report.candidates += of.candidates;
-            report.pairs += of.pairs;
+            let of = StepReport::read(step, temp)?;
+            report.keys[step.key].add(&of.of_key);
+            report.candidates += of.of_key.candidates;
+            report.pairs += of.of_key.pairs;
             report.heavy_values += of.heavy_values;
             heavy.extend(of.heavy.iter().map(|(rows, number)| (*rows, *step, *number)));
         }

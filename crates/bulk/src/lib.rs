@@ -29,6 +29,7 @@ mod row;
 mod sql;
 mod table;
 mod tables;
+mod telemetry;
 
 pub use cluster::{ClusterReport, Clustering, Keep, Link};
 pub use error::{Error, Result};
@@ -39,3 +40,4 @@ pub use place::{Place, Places, is_in_bucket};
 pub use row::{Id, Row};
 pub use sql::{Dialect, sql};
 pub use table::{Form, Part};
+pub use telemetry::Telemetry;

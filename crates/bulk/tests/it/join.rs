@@ -235,3 +235,39 @@ fn foreign_columns_ids_of_both_kinds_and_rows_without_fingerprint_are_read() {
     assert_eq!(pairs(&out), [("HINDI".to_owned(), "10".to_owned(), "9".to_owned(), 1)]);
     assert_eq!(table(out.join("same")), [["abc", "9", "HINDI"]]);
 }
+
+#[test]
+fn telemetry_has_each_step_and_in_the_end_what_the_report_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("in.jsonl"), folder.path().join("out"));
+    made(8, 7_000, 3, 6_000).lines(&input);
+    let join = join(&input, &out, 3);
+    let steps = std::sync::Mutex::new(Vec::new());
+    let report = join
+        .run(&|_| {
+            let text = join.telemetry.families().text();
+            let done = text.lines().find_map(|line| line.strip_prefix("huntsman_join_steps_done "));
+            steps.lock().unwrap().push(done.unwrap().parse::<u64>().unwrap());
+        })
+        .unwrap();
+    let mut steps = steps.into_inner().unwrap();
+    steps.sort_unstable();
+    // Two languages with four keys each.
+    assert_eq!((steps[0], steps.last()), (0, Some(&8)));
+    let text = join.telemetry.families().text();
+    let heavy = &report.heaviest[0];
+    for line in [
+        format!("huntsman_join_rows {}", report.rows),
+        format!("huntsman_join_folded {}", report.folded),
+        format!("huntsman_join_input_bytes {}", fs::metadata(&input).unwrap().len()),
+        format!("huntsman_join_result_bytes {}", report.bytes),
+        format!("huntsman_join_pairs{{key=\"1\"}} {}", report.keys[1].pairs),
+        format!(
+            "huntsman_join_heavy_value_rows{{lang=\"HINDI\",key=\"0\",id=\"{}\"}} {}",
+            heavy.id, heavy.rows
+        ),
+    ] {
+        assert!(text.lines().any(|has| has == line), "{line}: {text}");
+    }
+    assert_eq!(report.pairs, report.keys.iter().map(|key| key.pairs).sum::<u64>());
+}

@@ -87,7 +87,8 @@ impl<'a> Run<'a> {
         if let Some(address) = args.metrics {
             let metrics = runtime.block_on(metrics::bind(address, args.metrics_public))?;
             say(&format!("metrics at http://{}/metrics", metrics.address()));
-            runtime.spawn(serve(Arc::clone(&telemetry), metrics));
+            let served = Arc::clone(&telemetry);
+            runtime.spawn(serve(move || served.families(), metrics));
         }
         let signalled = stop.clone();
         runtime.spawn(async move {
@@ -134,7 +135,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            metrics_file::write(path, &at_the_end(&self.telemetry).text()).map_err(|error| {
+            metrics_file::write(path, &at_the_end(self.telemetry.families()).text()).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });

@@ -232,7 +232,19 @@ pub(crate) struct JoinArgs {
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// File for the report as JSON.
+    /// Serves metrics as Prometheus text at http://ADDR/metrics while the command runs.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// Allows --metrics to listen on an address that other machines can reach.
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_public: bool,
+
+    /// File for the metrics at the end, for a collector that reads files.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) metrics_file: Option<PathBuf>,
+
+    /// File for the report as JSON: rows, comparisons, pairs, bytes, seconds of each key, and the values that most fingerprints share.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
