@@ -33,6 +33,13 @@ pub enum Error {
     },
     /// A file of the scratch directory could not be read or written.
     Scratch(huntsman_disk::Error),
+    /// The disk is full.
+    Full {
+        /// How many more bytes may be needed at most.
+        missing: u64,
+        /// What could not be written.
+        source: Box<Error>,
+    },
     /// The join was told to stop; the same request goes on with it.
     Stopped,
     /// A thread panicked, which is a bug in this crate.
@@ -65,6 +72,7 @@ impl Error {
         match self {
             Self::File { source, .. } => huntsman_files::no_room(source),
             Self::Scratch(error) => error.cause().and_then(huntsman_files::no_room),
+            Self::Full { source, .. } => source.no_room(),
             _ => None,
         }
     }
@@ -78,6 +86,9 @@ impl fmt::Display for Error {
             }
             Self::File { doing, path, source } => write!(f, "{doing} {}: {source}", path.display())?,
             Self::Scratch(error) => error.fmt(f)?,
+            Self::Full { missing, source } => {
+                return write!(f, "{source}; up to {missing} bytes are missing");
+            }
             Self::Stopped => f.write_str("stopped")?,
             Self::Panicked => f.write_str("a thread that compares ended in a panic; please report it")?,
         }
@@ -91,6 +102,7 @@ impl std::error::Error for Error {
         match self {
             Self::File { source, .. } => Some(source),
             Self::Scratch(error) => Some(error),
+            Self::Full { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -123,6 +123,8 @@ pub(crate) struct Found {
     pub(crate) features: Option<Features>,
     /// The rows of the files, or an estimate of them.
     pub(crate) rows: u64,
+    /// Bytes of their ids that are texts, or an estimate of them.
+    pub(crate) id_bytes: u64,
 }
 
 /// What is called for each row of a file: with `None` for one without a fingerprint, and the value of one more column.
@@ -131,7 +133,7 @@ type EachRow<'e> = &'e mut dyn FnMut(Option<Row>, &Value) -> Result<()>;
 impl Input {
     /// Finds the files, and checks those that were exported.
     pub(crate) fn find(&self) -> Result<Found> {
-        let mut found = Found { files: Vec::new(), features: self.features, rows: 0 };
+        let mut found = Found { files: Vec::new(), features: self.features, rows: 0, id_bytes: 0 };
         for path in &self.paths {
             match Place::find(path)? {
                 Places::One(place) => found.add(&place, None, self)?,
@@ -427,8 +429,10 @@ impl Found {
 
     fn add(&mut self, place: &Place, features: Option<Features>, input: &Input) -> Result<()> {
         let (path, mut features) = (place.path(), features);
-        // A line of text has some 60 bytes.
-        let mut rows = place.bytes() / 60;
+        // Texts become a fifth when they are compressed, and a line has some 60 bytes besides a text id.
+        let is_packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        let unpacked = place.bytes() * if is_packed { 5 } else { 1 };
+        let (mut rows, mut id_bytes) = (unpacked / 60, unpacked / 2);
         if kind(place)? == "parquet" {
             let file = ParquetFile::open(place)?;
             rows = file.rows();
@@ -442,7 +446,7 @@ impl Found {
                     |_| Error::input(path, format!("has fingerprints of {name}, which this program lacks"));
                 features = Some(name.parse().map_err(unknown)?);
             }
-            input.columns_of(&file.columns(), None, path)?;
+            id_bytes = file.text_bytes(input.columns_of(&file.columns(), None, path)?.id);
         }
         match (self.features, features) {
             (Some(wanted), Some(has)) if wanted != has => {
@@ -455,6 +459,7 @@ impl Found {
             _ => {}
         }
         self.rows += rows;
+        self.id_bytes += id_bytes;
         self.files.push(InputFile { path: path.to_owned(), bytes: place.bytes(), changed: place.version() });
         Ok(())
     }

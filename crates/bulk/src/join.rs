@@ -10,14 +10,15 @@ use huntsman_detect::near::Language;
 use huntsman_files::Replacement;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::{Comparison, Found, Tally};
+use crate::compare::{Comparison, Found as Pair, Tally};
 use crate::done::{DONE, write_json};
 use crate::error::{Error, Result};
 use crate::fold::{Folded, fold, rows_file};
 use crate::ids::Ids;
-use crate::input::{self, Input, InputFile};
+use crate::input::{self, Found, Input, InputFile};
 use crate::keys;
 use crate::results;
+use crate::room::{self, Room};
 use crate::table::Form;
 use crate::telemetry::Telemetry;
 
@@ -227,13 +228,23 @@ impl Join {
         self.temp.clone().unwrap_or_else(|| self.out.join("temp"))
     }
 
-    /// Bytes of disk that the join needs in its folder for scratch files, from the sizes of the input.
+    /// The room on the disk that the join needs for scratch files, besides what an earlier run left there.
     ///
     /// # Errors
     /// The input does not exist, or is not whole.
-    pub fn needed_bytes(&self) -> Result<u64> {
-        let against = Input { paths: self.against.clone(), ..self.input.clone() };
-        Ok((self.input.find()?.rows + against.find()?.rows) * BYTES_PER_ROW)
+    pub fn room(&self) -> Result<Room> {
+        let found = self.input.find()?;
+        let others = Input { paths: self.against.clone(), ..self.input.clone() }.find()?;
+        let is_done = JoinDone::read(&self.out)?.is_some() && !self.fresh;
+        Ok(if is_done { Room { needed: 0, free: None } } else { self.room_for([&found, &others]) })
+    }
+
+    fn room_for(&self, found: [&Found; 2]) -> Room {
+        let needed: u64 = found.iter().map(|found| found.rows * BYTES_PER_ROW + 2 * found.id_bytes).sum();
+        let temp = std::path::absolute(self.temp()).unwrap_or_else(|_| self.temp());
+        // Of a folder that is still to be made, the one above it tells.
+        let free = temp.ancestors().find(|path| path.exists()).and_then(room::free_bytes);
+        Room { needed: needed.saturating_sub(room::bytes_in(&temp)), free }
     }
 
     /// Finds all pairs within k bits of one language, each once, and writes them to `pairs` in the folder of the results: language, the two
@@ -265,10 +276,27 @@ impl Join {
             self.telemetry.end(&done.report);
             return Ok(done.report);
         }
+        self.found(&found, &others, request, said).map_err(|error| match error.no_room() {
+            Some(_) => {
+                let missing = self.room_for([&found, &others]).missing().max(room::LEAST_MISSING);
+                Error::Full { missing, source: Box::new(error) }
+            }
+            None => error,
+        })
+    }
+
+    /// Joins the files that were found.
+    fn found(
+        &self,
+        found: &Found,
+        others: &Found,
+        request: Request,
+        said: &(dyn Fn(&str) + Sync),
+    ) -> Result<JoinReport> {
         let (temp, started) = (self.temp(), Instant::now());
         let folded = match Folded::read(&temp) {
             Some(folded) => folded,
-            None => fold(&self.input, [&found, &others], &temp, (self.budget() / 5) as usize)?,
+            None => fold(&self.input, [found, others], &temp, (self.budget() / 5) as usize)?,
         };
         said(&format!("{} rows, {} different fingerprints", folded.documents(), folded.rows()));
         let mut report = JoinReport {
@@ -393,7 +421,7 @@ impl Join {
         let mut to =
             BufWriter::with_capacity(1 << 16, Replacement::new(&path).map_err(Error::writing(&path))?);
         let mut tally = Tally::default();
-        comparison.run(step.range(), &mut tally, &mut |Found { a, b, distance }| {
+        comparison.run(step.range(), &mut tally, &mut |Pair { a, b, distance }| {
             let mut bytes = [0; results::PAIR_BYTES];
             bytes[..8].copy_from_slice(&a.to_le_bytes());
             bytes[8..16].copy_from_slice(&b.to_le_bytes());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use parquet::basic::ConvertedType;
+use parquet::basic::{ConvertedType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::ParquetError;
@@ -88,6 +88,13 @@ impl ParquetFile {
     pub fn columns(&self) -> Vec<String> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         schema.columns().iter().map(|column| column.path().string()).collect()
+    }
+
+    /// Bytes of a column of texts before compression; 0 for another one.
+    pub(crate) fn text_bytes(&self, column: usize) -> u64 {
+        let chunks = self.reader.metadata().row_groups().iter().map(|group| group.column(column));
+        let texts = chunks.filter(|chunk| chunk.column_type() == Type::BYTE_ARRAY);
+        texts.map(|chunk| chunk.uncompressed_size().max(0) as u64).sum()
     }
 
     /// Calls a function with the values of these columns, by number, for each row. Returns at its first error.

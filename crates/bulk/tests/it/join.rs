@@ -237,6 +237,42 @@ fn foreign_columns_ids_of_both_kinds_and_rows_without_fingerprint_are_read() {
 }
 
 #[test]
+fn scratch_files_take_no_more_room_than_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |name: &str, id: &dyn Fn(usize) -> String| {
+        let rows = made(3, 30_000, 3, 0).rows.into_iter().enumerate();
+        let lines = rows.map(|(at, (_, lang, hash))| {
+            format!("{{\"id\":{},\"lang\":\"{lang}\",\"simhash\":\"{hash:032x}\"}}\n", id(at))
+        });
+        let path = folder.path().join(name);
+        fs::write(&path, lines.collect::<String>()).unwrap();
+        path
+    };
+    let url = |at: usize| format!("\"https://example.org/a/longer/path/that/ends/with/{at}\"");
+    let numbers = lines("numbers.jsonl", &|at| at.to_string());
+    let texts = lines("texts.jsonl", &url);
+    let mixed = lines("mixed.jsonl", &|at| if at % 2 == 0 { at.to_string() } else { url(at) });
+    for input in [numbers, texts, mixed] {
+        let out = input.with_extension("out");
+        let join = join(&input, &out, 7);
+        let room = join.room().unwrap();
+        assert!(room.needed > 0 && room.missing() == 0 && room.free.is_some(), "{room:?}");
+        let most = std::sync::Mutex::new(0);
+        let ended = join.run(&|_| {
+            let files = fs::read_dir(out.join("temp")).unwrap().flatten();
+            // A step of the other thread may give its file its name just now.
+            let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+            let mut most = most.lock().unwrap();
+            *most = bytes.max(*most);
+        });
+        ended.unwrap();
+        let most = most.into_inner().unwrap();
+        assert!(most > 500_000 && most < room.needed, "{most} of {room:?}");
+        assert_eq!(join.room().unwrap().needed, 0, "nothing is left to do");
+    }
+}
+
+#[test]
 fn telemetry_has_each_step_and_in_the_end_what_the_report_says() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("in.jsonl"), folder.path().join("out"));

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use huntsman::bulk::export::{self, Export, ExportError};
-use huntsman::bulk::{self, Clustering, Error, Input, Join, JoinReport};
+use huntsman::bulk::{self, Clustering, Error, Input, Join, JoinReport, Room};
 use huntsman::dedup::{Index, metrics_file};
 use huntsman::detect::near::Language;
 use huntsman::files;
@@ -62,10 +62,7 @@ pub(super) fn join(args: &JoinArgs) -> Outcome {
     if let Some(threads) = args.threads {
         join.threads = threads.into();
     }
-    say(&format!(
-        "needs up to {} of disk for scratch files",
-        human_bytes(join.needed_bytes().map_err(|error| failed(&error))?)
-    ));
+    tell_room(join.room().map_err(|error| failed(&error))?);
     let _runtime = attended(&join, args)?;
     let ended = join.run(&|line| say(line));
     if let Some(path) = &args.metrics_file {
@@ -108,6 +105,19 @@ fn attended(join: &Join, args: &JoinArgs) -> Outcome<tokio::runtime::Runtime> {
         stop.store(true, Ordering::Relaxed);
     });
     Ok(runtime)
+}
+
+fn tell_room(room: Room) {
+    let free = room.free.map_or_else(String::new, |free| format!("; {} are free", human_bytes(free)));
+    if room.needed > 0 {
+        say(&format!("needs up to {} of disk for scratch files{free}", human_bytes(room.needed)));
+    }
+    if room.missing() > 0 {
+        warn(&format!(
+            "{} may be missing; --temp names a folder on another disk",
+            human_bytes(room.missing())
+        ));
+    }
 }
 
 fn tell(report: &JoinReport) {
