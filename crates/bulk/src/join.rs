@@ -9,6 +9,7 @@ use std::time::Instant;
 use huntsman_detect::near::Language;
 use huntsman_files::Replacement;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::compare::{Comparison, Found as Pair, Tally};
 use crate::done::{DONE, write_json};
@@ -44,7 +45,7 @@ pub struct Join {
     pub k: u32,
     /// The folder of the results.
     pub out: PathBuf,
-    /// The folder of scratch files; `temp` in that of the results if none is named.
+    /// The folder in which one for scratch files is made; `temp` in that of the results if none is named.
     pub temp: Option<PathBuf>,
     /// Bytes of memory, at least 64 MiB.
     pub memory: u64,
@@ -224,8 +225,12 @@ impl Join {
         }
     }
 
+    /// The folder of scratch files, which is removed in the end: in one that the user named, it has a name of its own, by which the same
+    /// join finds it again.
     fn temp(&self) -> PathBuf {
-        self.temp.clone().unwrap_or_else(|| self.out.join("temp"))
+        let Some(named) = &self.temp else { return self.out.join("temp") };
+        let out = std::path::absolute(&self.out).unwrap_or_else(|_| self.out.clone());
+        named.join(format!("huntsman-join-{:016x}", xxh3_64(out.as_os_str().as_encoded_bytes())))
     }
 
     /// The room on the disk that the join needs for scratch files, besides what an earlier run left there.
@@ -341,7 +346,12 @@ impl Join {
             Error::input(path, message)
         };
         if let Some(done) = JoinDone::read(&self.out)? {
-            return if done.request == *request { Ok(Some(done)) } else { Err(other(&self.out)) };
+            if done.request != *request {
+                return Err(other(&self.out));
+            }
+            // It was killed while it removed them.
+            huntsman_files::remove_any(&temp).map_err(Error::writing(&temp))?;
+            return Ok(Some(done));
         }
         huntsman_files::create_dir_all(&temp).map_err(Error::writing(&temp))?;
         let path = temp.join("request.json");

@@ -237,6 +237,34 @@ fn foreign_columns_ids_of_both_kinds_and_rows_without_fingerprint_are_read() {
 }
 
 #[test]
+fn of_a_folder_that_was_named_only_scratch_files_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out, temp) =
+        (folder.path().join("in.jsonl"), folder.path().join("out"), folder.path().join("shared"));
+    made(4, 500, 3, 0).lines(&input);
+    fs::create_dir(&temp).unwrap();
+    fs::write(temp.join("of another program"), "x").unwrap();
+    let mut join = join(&input, &out, 3);
+    join.temp = Some(temp.clone());
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    };
+    let scratch = std::sync::OnceLock::new();
+    join.run(&|_| {
+        let own = names(&temp).into_iter().find(|name| name.starts_with("huntsman-join-"));
+        scratch.get_or_init(|| temp.join(own.unwrap()));
+    })
+    .unwrap();
+    assert_eq!(names(&temp), ["of another program"]);
+    // What a kill in the end leaves is removed by the next run.
+    fs::create_dir(scratch.get().unwrap()).unwrap();
+    fs::write(scratch.get().unwrap().join("step"), "x").unwrap();
+    join.run(&|_| ()).unwrap();
+    assert_eq!(names(&temp), ["of another program"]);
+}
+
+#[test]
 fn scratch_files_take_no_more_room_than_was_told() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |name: &str, id: &dyn Fn(usize) -> String| {
