@@ -54,6 +54,7 @@ fn crates_depend_only_downwards() {
             "huntsman-dedup",
             &[
                 "huntsman-bucket",
+                "huntsman-bulk",
                 "huntsman-detect",
                 "huntsman-files",
                 "huntsman-html",
