@@ -2,22 +2,26 @@
 # Installs what the tests need on a Debian machine: packages of the system, and in the target folder a Prometheus, an S3 server, query engines and
 # readers of archives.
 # `./setup.sh --check` installs nothing: it names what is missing and fails.
+# `./setup.sh --spark` also installs Spark, which one test needs that is left out by default; it is half a gigabyte.
 set -eu
 cd "$(dirname "$0")"
 
 is_check=false
 [ "${1:-}" != --check ] || is_check=true
+has_spark=false
+[ "${1:-}" != --spark ] || has_spark=true
 missing=
 
 # These are for tests only: nothing is installed into the system, and no service starts.
 tools="${CARGO_TARGET_DIR:-target}/test-tools"
 moto=5.2.5
-# The number changes with the versions of the query engines below.
-engines=1
+# The number changes with the versions of the query engines and the parser of their dialects below.
+engines=2
 # Python with programs that read archives: warcio, FastWARC, cdxj-indexer.
 warc=1.8.1
 # The validator of WACZ files. It needs an environment of its own, because it asks for other versions of the above.
 wacz=0.6.0
+spark=4.3.0
 PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin:$tools/warc-$warc/bin:$tools/wacz-$wacz/bin"
 
 as_root() {
@@ -84,8 +88,8 @@ fi
 
 has moto_server || venv "moto-$moto" "moto[s3]==$moto" "flask==3.1.3" "flask-cors==6.0.5"
 
-if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb, datafusion, pyarrow' 2>/dev/null; then
-    venv "engines-$engines" "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1"
+if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb, datafusion, pyarrow, sqlglot' 2>/dev/null; then
+    venv "engines-$engines" "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1" "sqlglot==30.30.0"
 fi
 
 if ! has warc-python; then
@@ -95,6 +99,11 @@ if ! has warc-python; then
 fi
 
 has wacz || venv "wacz-$wacz" "wacz==$wacz"
+
+if $has_spark; then
+    need java openjdk-17-jre-headless
+    [ -x "$tools/spark-$spark/bin/python" ] || venv "spark-$spark" "pyspark==$spark"
+fi
 
 if $is_check && [ -n "$missing" ]; then
     echo "missing:$missing. To install them: ./setup.sh" >&2

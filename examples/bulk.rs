@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use huntsman::bulk::export::{Export, export};
-use huntsman::bulk::{Input, Join, Link, cluster};
+use huntsman::bulk::{Clustering, Input, Join, Link};
 use huntsman::detect::near::{Document, Identity, Language, MemoryIndex};
 use huntsman::detect::simhash::SimHash;
 use huntsman::detect::words::Words;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} pairs among {} documents", report.pairs, report.rows);
 
     // What is kept, and what is a copy of it.
-    let clusters = cluster(&near, Link::Greedy)?;
+    let clusters = Clustering::new(Link::Greedy).run(&near)?;
     println!("{} documents in {} clusters", clusters.documents, clusters.clusters);
     assert!(report.pairs > 0);
     Ok(())

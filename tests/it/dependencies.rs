@@ -34,7 +34,10 @@ fn crates_depend_only_downwards() {
         ("huntsman-files", &[][..]),
         ("huntsman-bucket", &[]),
         ("huntsman-disk", &["huntsman-files"]),
-        ("huntsman-bulk", &["huntsman-detect", "huntsman-disk", "huntsman-files"]),
+        (
+            "huntsman-bulk",
+            &["huntsman-bucket", "huntsman-detect", "huntsman-disk", "huntsman-files", "huntsman-metrics"],
+        ),
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
         ("huntsman-css", &[]),
@@ -51,6 +54,7 @@ fn crates_depend_only_downwards() {
             "huntsman-dedup",
             &[
                 "huntsman-bucket",
+                "huntsman-bulk",
                 "huntsman-detect",
                 "huntsman-files",
                 "huntsman-html",

@@ -9,6 +9,7 @@ mod args;
 mod documents;
 mod edits;
 mod index;
+mod join;
 mod pairs;
 mod quality;
 mod redis;
@@ -41,6 +42,8 @@ struct Report {
     index: Option<index::Indexes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     add: Option<add::Add>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    join: Option<join::Joins>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redis: Option<redis::Redis>,
 }
@@ -99,6 +102,7 @@ impl Report {
             speed: None,
             index: None,
             add: None,
+            join: None,
             redis: None,
         }
     }
@@ -119,6 +123,7 @@ impl Report {
             }
             Part::Index => self.index = Some(index::run(args)?),
             Part::Add => self.add = Some(add::run(args)?),
+            Part::Join => self.join = Some(join::run(args)?),
             Part::Redis => self.redis = Some(redis::run(args)?),
         }
         Ok(())
@@ -147,6 +152,7 @@ impl Report {
             Part::Speed => self.speed = of.speed,
             Part::Index => self.index = of.index,
             Part::Add => self.add = of.add,
+            Part::Join => self.join = of.join,
             Part::Redis => self.redis = of.redis,
         }
         Ok(())
@@ -158,6 +164,7 @@ impl Report {
             self.speed.as_ref().map(speed::Speed::sheets),
             self.index.as_ref().map(index::Indexes::sheets),
             self.add.as_ref().map(add::Add::sheets),
+            self.join.as_ref().map(join::Joins::sheets),
             self.redis.as_ref().map(redis::Redis::sheets),
         ];
         parts.into_iter().flatten().flatten().collect()

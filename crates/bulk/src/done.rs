@@ -1,5 +1,6 @@
 //! `_DONE.json`, the file that is written last: a folder that has it is whole.
 
+use std::io::Read;
 use std::path::Path;
 
 use huntsman_detect::simhash::Features;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::input::VERSION;
+use crate::place::Place;
 use crate::table::Part;
 
 pub(crate) const DONE: &str = "_DONE.json";
@@ -30,12 +32,10 @@ pub(crate) struct Done {
 impl Done {
     /// What a folder says; `None` if it has no such file.
     pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
-        let path = folder.join(DONE);
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::input(&path, error)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::reading(&path)(error)),
-        }
+        let Some(place) = Place::in_folder(folder, DONE)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        place.open()?.read_to_end(&mut bytes).map_err(Error::reading(place.path()))?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::input(place.path(), error))
     }
 
     pub(crate) fn check_version(&self, folder: &Path) -> Result<()> {

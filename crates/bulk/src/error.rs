@@ -15,6 +15,13 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         message: String,
     },
+    /// The server that holds an input does not answer; it may answer later.
+    Unavailable {
+        /// The object or prefix.
+        name: String,
+        /// What was said, and what to do.
+        message: String,
+    },
     /// A file could not be read or written.
     File {
         /// What was being done: `reading`, `writing`.
@@ -26,6 +33,13 @@ pub enum Error {
     },
     /// A file of the scratch directory could not be read or written.
     Scratch(huntsman_disk::Error),
+    /// The disk is full.
+    Full {
+        /// How many more bytes may be needed at most.
+        missing: u64,
+        /// What could not be written.
+        source: Box<Error>,
+    },
     /// The join was told to stop; the same request goes on with it.
     Stopped,
     /// A thread panicked, which is a bug in this crate.
@@ -58,6 +72,7 @@ impl Error {
         match self {
             Self::File { source, .. } => huntsman_files::no_room(source),
             Self::Scratch(error) => error.cause().and_then(huntsman_files::no_room),
+            Self::Full { source, .. } => source.no_room(),
             _ => None,
         }
     }
@@ -66,9 +81,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input { name, message } => write!(f, "{name}: {message}")?,
+            Self::Input { name, message } | Self::Unavailable { name, message } => {
+                write!(f, "{name}: {message}")?
+            }
             Self::File { doing, path, source } => write!(f, "{doing} {}: {source}", path.display())?,
             Self::Scratch(error) => error.fmt(f)?,
+            Self::Full { missing, source } => {
+                return write!(f, "{source}; up to {missing} bytes are missing");
+            }
             Self::Stopped => f.write_str("stopped")?,
             Self::Panicked => f.write_str("a thread that compares ended in a panic; please report it")?,
         }
@@ -82,6 +102,7 @@ impl std::error::Error for Error {
         match self {
             Self::File { source, .. } => Some(source),
             Self::Scratch(error) => Some(error),
+            Self::Full { source, .. } => Some(source),
             _ => None,
         }
     }

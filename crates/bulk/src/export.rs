@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use huntsman_detect::near::{Document, IndexError, Language, NearIndex};
+use huntsman_detect::near::{DocId, Document, IndexError, Language, NearIndex};
 use huntsman_disk::{Scratch, Sorter};
 
 use crate::done::{DONE, Done};
 use crate::error::{Error, Result};
-use crate::input::VERSION;
+use crate::input::{IDS, NUMBERS, VERSION};
 use crate::row::{ByHash, Id, Row, halves};
 use crate::table::{Cell, Form, Kind, Part, Shape, TableWriter};
 
@@ -76,7 +76,7 @@ pub fn export(index: &dyn NearIndex, folder: &Path, options: &Export) -> Result<
     clear(folder).map_err(ExportError::Files)?;
     let scratch = Scratch::at(folder.join("scratch"));
     let mut sorter = Sorter::new(&scratch, SORTED_AT_ONCE);
-    let (mut rows, mut texts, mut failed) = (0_u64, 0_u64, None);
+    let (mut rows, mut texts, mut given, mut failed) = (0_u64, 0_u64, 0_u64, None);
     let visited = index.for_each(&mut |document: &Document| {
         if options.lang.is_some_and(|only| only != document.language) {
             return ControlFlow::Continue(());
@@ -84,6 +84,7 @@ pub fn export(index: &dyn NearIndex, folder: &Path, options: &Export) -> Result<
         let row = Row { language: document.language, id: (&document.id).into(), hash: document.hash.0 };
         rows += 1;
         texts += u64::from(row.id.is_text());
+        given += u64::from(matches!(document.id, DocId::Text(_)));
         match sorter.push(ByHash(row)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -97,7 +98,11 @@ pub fn export(index: &dyn NearIndex, folder: &Path, options: &Export) -> Result<
         return Err(ExportError::Files(error.into()));
     }
     let identity = *index.identity();
-    let shape = shape(options, texts > 0, [rows, identity.k().into()], identity.features().name());
+    let mut shape = shape(options, texts > 0, [rows, identity.k().into()], identity.features().name());
+    if given == 0 {
+        // Those above 2^63 are texts in the files, and with them all.
+        shape.metadata.push((IDS.to_owned(), NUMBERS.to_owned()));
+    }
     let parts = write(sorter, folder, shape, texts > 0).map_err(ExportError::Files)?;
     let done = Done {
         version: VERSION.to_owned(),

@@ -176,7 +176,7 @@ pub(crate) fn fold(
     let mut kinds = [0_u64; 2];
     for (files, sides) in [(against, 2), (files, 1)] {
         for file in &files.files {
-            input.read(&file.path, &mut |row| {
+            input.read(&file.place()?, &mut |row| {
                 let Some(row) = row else {
                     folded.without += 1;
                     return Ok(());

@@ -1,11 +1,11 @@
 //! Reads fingerprints from files: exported folders, Parquet, JSON Lines, CSV and TSV.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use huntsman_detect::near::{DocId, Language};
+use huntsman_detect::near::{DocId, Document, Language};
 use huntsman_detect::simhash::{Features, SimHash};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -14,10 +14,16 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::done::{DONE, Done};
 use crate::error::{Error, Result};
 use crate::parquet_file::{ParquetFile, Value};
+use crate::place::{Place, Places};
 use crate::row::{Id, Row, whole};
 
 /// The version of the format of exports.
 pub(crate) const VERSION: &str = "1";
+/// The first bytes of a Parquet file.
+const MAGIC: &[u8] = b"PAR1";
+/// Of the metadata of an export: what all its ids were in the index.
+pub(crate) const IDS: &str = "huntsman.ids";
+pub(crate) const NUMBERS: &str = "numbers";
 
 /// The names of the columns of foreign files, where they differ from `id` (or `id_text`), `lang`, `hi` and `lo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +87,7 @@ enum Part {
 /// Which files are read, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    /// Files and exported folders.
+    /// Files and exported folders, also in a bucket: `s3://BUCKET/KEY`.
     pub paths: Vec<PathBuf>,
     /// The names of columns.
     pub columns: Columns,
@@ -96,8 +102,18 @@ pub struct Input {
 pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// The time of the last change in nanoseconds, so that a join does not go on with another file.
+    /// The time of the last change, or what stands for the version of an object, so that a join does not go on with another file.
     pub(crate) changed: u64,
+}
+
+impl InputFile {
+    /// The file as it was found.
+    pub(crate) fn place(&self) -> Result<Place> {
+        match Place::find(&self.path)? {
+            Places::One(place) if place.bytes() == self.bytes && place.version() == self.changed => Ok(place),
+            _ => Err(Error::input(&self.path, "was changed since the join began; join again with --fresh")),
+        }
+    }
 }
 
 /// The files of an input, and what an export says of them.
@@ -105,93 +121,98 @@ pub(crate) struct InputFile {
 pub(crate) struct Found {
     pub(crate) files: Vec<InputFile>,
     pub(crate) features: Option<Features>,
+    /// The rows of the files, or an estimate of them.
+    pub(crate) rows: u64,
+    /// Bytes of their ids that are texts, or an estimate of them.
+    pub(crate) id_bytes: u64,
 }
+
+/// What is called for each row of a file: with `None` for one without a fingerprint, and the value of one more column.
+type EachRow<'e> = &'e mut dyn FnMut(Option<Row>, &Value) -> Result<()>;
 
 impl Input {
     /// Finds the files, and checks those that were exported.
     pub(crate) fn find(&self) -> Result<Found> {
-        let mut found = Found { files: Vec::new(), features: self.features };
+        let mut found = Found { files: Vec::new(), features: self.features, rows: 0, id_bytes: 0 };
         for path in &self.paths {
-            let metadata = std::fs::metadata(path).map_err(|error| Error::input(path, error))?;
-            if !metadata.is_dir() {
-                found.add(path, None)?;
-                continue;
-            }
-            let done = Done::read(path)?.ok_or_else(|| {
-                Error::input(
-                    path,
-                    format!(
-                        "has no {DONE}: the export was not finished, or this is no export; name the files"
-                    ),
-                )
-            })?;
-            done.check_version(path)?;
-            for part in &done.files {
-                let file = path.join(&part.name);
-                let bytes = std::fs::metadata(&file).map_err(|error| Error::input(&file, error))?.len();
-                if bytes != part.bytes || hash_of(&file)? != part.xxh3 {
-                    let message =
-                        format!("is not the file that {DONE} lists; export again, or copy it again");
-                    return Err(Error::input(&file, message));
-                }
-                found.add(&file, done.features)?;
+            match Place::find(path)? {
+                Places::One(place) => found.add(&place, None, self)?,
+                Places::Folder(_) => found.add_export(path, self)?,
             }
         }
         Ok(found)
     }
 
+    /// Finds the files, and checks those that were exported, to read them outside of a join.
+    ///
+    /// # Errors
+    /// There is no such file, it is not whole, it lacks a column, or its fingerprints are of other features.
+    pub fn open(&self) -> Result<Fingerprints> {
+        Ok(Fingerprints { found: self.find()?, input: self.clone() })
+    }
+
     /// Calls a function for each row of a file: `None` is a row without a fingerprint.
-    pub(crate) fn read(&self, file: &Path, each: &mut dyn FnMut(Option<Row>) -> Result<()>) -> Result<()> {
-        match extension(file).as_str() {
-            "parquet" => self.parquet(file, each),
-            "csv" => self.separated(file, b',', each),
-            "tsv" => self.separated(file, b'\t', each),
-            "jsonl" | "ndjson" => self.lines(file, each),
+    pub(crate) fn read(&self, place: &Place, each: &mut dyn FnMut(Option<Row>) -> Result<()>) -> Result<()> {
+        self.read_with(place, None, &mut |row, _| each(row))
+    }
+
+    /// The same with the values of one more column.
+    pub(crate) fn read_with(&self, place: &Place, more: Option<&str>, each: EachRow<'_>) -> Result<()> {
+        match kind(place)?.as_str() {
+            "parquet" => self.parquet(place, more, each),
+            "csv" => self.separated(place, b',', more, each),
+            "tsv" => self.separated(place, b'\t', more, each),
+            "jsonl" | "ndjson" => self.lines(place, more, each),
             _ => Err(Error::input(
-                file,
+                place.path(),
                 "is of no known kind; the name ends with .parquet, .jsonl, .csv or .tsv, the texts also with .gz or .zst",
             )),
         }
     }
 
-    fn parquet(&self, path: &Path, each: &mut dyn FnMut(Option<Row>) -> Result<()>) -> Result<()> {
-        let file = ParquetFile::open(path)?;
-        let names = file.columns();
-        let find = |what| self.columns.find(what, |name| names.iter().position(|have| have == name));
-        let columns = Chosen::of(&find, self, path, &names)?;
+    fn parquet(&self, place: &Place, more: Option<&str>, each: EachRow<'_>) -> Result<()> {
+        let file = ParquetFile::open(place)?;
+        let columns = self.columns_of(&file.columns(), more, place.path())?;
         let wanted = columns.all();
         file.read(&wanted, &mut |values| {
             let at =
                 |column: usize| &values[wanted.iter().position(|one| *one == column).expect("it is wanted")];
-            each(columns.row(&at, self, path)?)
+            each(columns.row(&at, self, place.path())?, columns.more.map_or(&Value::Missing, at))
         })
     }
 
-    fn separated(
-        &self,
-        path: &Path,
-        delimiter: u8,
-        each: &mut dyn FnMut(Option<Row>) -> Result<()>,
-    ) -> Result<()> {
-        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(open(path)?);
+    /// The columns of a file that has these.
+    fn columns_of(&self, names: &[String], more: Option<&str>, path: &Path) -> Result<Chosen> {
+        let trimmed = |name: &String| name.trim_start_matches('\u{feff}').to_owned();
+        let place = |name: &str| names.iter().map(trimmed).position(|have| have == name);
+        let mut columns = Chosen::of(&|what| self.columns.find(what, place), self, path, names)?;
+        if let Some(name) = more {
+            let missing = || Error::input(path, format!("has no column {name}; it has {}", names.join(", ")));
+            columns.more = Some(place(name).ok_or_else(missing)?);
+        }
+        Ok(columns)
+    }
+
+    fn separated(&self, place: &Place, delimiter: u8, more: Option<&str>, each: EachRow<'_>) -> Result<()> {
+        let path = place.path();
+        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(unpacked(place)?);
         let names: Vec<String> =
             reader.headers().map_err(|error| Error::input(path, error))?.iter().map(str::to_owned).collect();
-        let trimmed = |name: &String| name.trim_start_matches('\u{feff}').to_owned();
-        let find =
-            |what| self.columns.find(what, |name| names.iter().map(trimmed).position(|have| have == name));
-        let columns = Chosen::of(&find, self, path, &names)?;
+        let columns = self.columns_of(&names, more, path)?;
         for record in reader.records() {
             let record = record.map_err(|error| Error::input(path, error))?;
             let values: Vec<Value> = record.iter().map(text_value).collect();
-            each(columns.row(&|column| &values[column], self, path)?)?;
+            let row = columns.row(&|column| &values[column], self, path)?;
+            each(row, columns.more.map_or(&Value::Missing, |column| &values[column]))?;
         }
         Ok(())
     }
 
-    fn lines(&self, path: &Path, each: &mut dyn FnMut(Option<Row>) -> Result<()>) -> Result<()> {
+    fn lines(&self, place: &Place, more: Option<&str>, each: EachRow<'_>) -> Result<()> {
         // The longest id with its escapes; a longer line is no fingerprint.
         const LONGEST: u64 = 256 << 10;
-        let mut reader = open(path)?;
+        let path = place.path();
+        let mut reader = unpacked(place)?;
         let mut line = Vec::new();
         for number in 1_u64.. {
             line.clear();
@@ -204,7 +225,8 @@ impl Input {
             }
             let wrong = |message: String| Error::input(path, format!("line {number}: {message}"));
             let json: Json = serde_json::from_slice(&line).map_err(|error| wrong(error.to_string()))?;
-            each(self.object(&json).map_err(wrong)?)?;
+            let more = more.and_then(|name| json.get(name)).map_or(Value::Missing, json_value);
+            each(self.object(&json).map_err(wrong)?, &more)?;
         }
         Ok(())
     }
@@ -240,6 +262,8 @@ struct Chosen {
     lang: Option<usize>,
     halves: Option<[usize; 2]>,
     fp: Option<usize>,
+    /// One more column.
+    more: Option<usize>,
 }
 
 impl Chosen {
@@ -266,7 +290,7 @@ impl Chosen {
         if fp.is_none() && (input.columns.fp.is_some() || halves.is_none()) {
             return Err(missing(if input.columns.fp.is_some() { Part::Fp } else { Part::Hi }));
         }
-        Ok(Self { id, lang, halves: halves.filter(|_| fp.is_none()), fp })
+        Ok(Self { id, lang, halves: halves.filter(|_| fp.is_none()), fp, more: None })
     }
 
     fn all(&self) -> Vec<usize> {
@@ -274,6 +298,7 @@ impl Chosen {
         all.extend(self.lang);
         all.extend(self.halves.into_iter().flatten());
         all.extend(self.fp);
+        all.extend(self.more.filter(|more| !all.contains(more)));
         all
     }
 
@@ -283,6 +308,9 @@ impl Chosen {
                 Value::Missing => None,
                 Value::Int(number) => Some(Id::Number(*number)),
                 Value::Large(number) => Some(Id::Text(number.to_string().into())),
+                Value::Float(number) => {
+                    return Err(format!("id {number}: ids are whole numbers or texts"));
+                }
                 Value::Bytes(bytes) => {
                     let text = str::from_utf8(bytes).map_err(|_| "an id is not UTF-8".to_owned())?;
                     Some(Id::Text(text.into()))
@@ -332,7 +360,7 @@ fn pair_of(hi: &Value, lo: &Value) -> Result<Option<u128>, String> {
         Value::Int(number) => Ok(Some(*number)),
         Value::Large(number) => Ok(Some(*number as i64)),
         Value::Missing => Ok(None),
-        Value::Bytes(_) => Err("hi and lo are whole numbers of 64 bits".to_owned()),
+        Value::Float(_) | Value::Bytes(_) => Err("hi and lo are whole numbers of 64 bits".to_owned()),
     };
     Ok(number(hi)?.zip(number(lo)?).map(|(hi, lo)| whole(hi, lo)))
 }
@@ -367,7 +395,8 @@ pub(crate) fn text_value(text: &str) -> Value {
 pub(crate) fn json_value(json: &Json) -> Value {
     match json {
         Json::Number(number) => {
-            number.as_i64().map(Value::Int).or(number.as_u64().map(Value::Large)).unwrap_or(Value::Missing)
+            let whole = number.as_i64().map(Value::Int).or(number.as_u64().map(Value::Large));
+            whole.or(number.as_f64().map(Value::Float)).unwrap_or(Value::Missing)
         }
         Json::String(text) => Value::Bytes(text.as_bytes().to_vec()),
         _ => Value::Missing,
@@ -375,16 +404,49 @@ pub(crate) fn json_value(json: &Json) -> Value {
 }
 
 impl Found {
-    fn add(&mut self, path: &Path, features: Option<Features>) -> Result<()> {
-        let mut features = features;
-        if extension(path) == "parquet" {
-            let file = ParquetFile::open(path)?;
+    /// Adds the files of an exported folder.
+    fn add_export(&mut self, folder: &Path, input: &Input) -> Result<()> {
+        let done = Done::read(folder)?.ok_or_else(|| {
+            let message =
+                format!("has no {DONE}: the export was not finished, or this is no export; name the files");
+            Error::input(folder, message)
+        })?;
+        done.check_version(folder)?;
+        for part in &done.files {
+            let wrong = || {
+                let message = format!("is not the file that {DONE} lists; export again, or copy it again");
+                Error::input(&folder.join(&part.name), message)
+            };
+            let place = Place::in_folder(folder, &part.name)?.ok_or_else(wrong)?;
+            // The hash of an object would cost fetching it twice; its server has one of its own.
+            if place.bytes() != part.bytes || place.is_local() && hash_of(&place)? != part.xxh3 {
+                return Err(wrong());
+            }
+            self.add(&place, done.features, input)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, place: &Place, features: Option<Features>, input: &Input) -> Result<()> {
+        let (path, mut features) = (place.path(), features);
+        // Texts become a fifth when they are compressed, and a line has some 60 bytes besides a text id.
+        let is_packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        let unpacked = place.bytes() * if is_packed { 5 } else { 1 };
+        let (mut rows, mut id_bytes) = (unpacked / 60, unpacked / 2);
+        if kind(place)? == "parquet" {
+            let file = ParquetFile::open(place)?;
+            rows = file.rows();
             if let Some(version) = file.metadata("huntsman.version").filter(|version| *version != VERSION) {
                 let message =
                     format!("has version {version} of the format, and this program reads {VERSION}");
                 return Err(Error::input(path, message));
             }
-            features = features.or(file.metadata("huntsman.features").and_then(|name| name.parse().ok()));
+            if let Some(name) = file.metadata("huntsman.features") {
+                let unknown =
+                    |_| Error::input(path, format!("has fingerprints of {name}, which this program lacks"));
+                features = Some(name.parse().map_err(unknown)?);
+            }
+            id_bytes = file.text_bytes(input.columns_of(&file.columns(), None, path)?.id);
         }
         match (self.features, features) {
             (Some(wanted), Some(has)) if wanted != has => {
@@ -396,23 +458,77 @@ impl Found {
             (None, has) => self.features = has,
             _ => {}
         }
-        let metadata = std::fs::metadata(path).map_err(|error| Error::input(path, error))?;
-        let changed =
-            metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let changed = changed.map_or(0, |time| time.as_nanos() as u64);
-        self.files.push(InputFile { path: path.to_owned(), bytes: metadata.len(), changed });
+        self.rows += rows;
+        self.id_bytes += id_bytes;
+        self.files.push(InputFile { path: path.to_owned(), bytes: place.bytes(), changed: place.version() });
         Ok(())
     }
 
-    /// The rows of the files, or an estimate of them.
-    pub(crate) fn rows(&self) -> u64 {
-        // A line of text has some 60 bytes.
-        let rows = |file: &InputFile| match extension(&file.path).as_str() {
-            "parquet" => ParquetFile::open(&file.path).map_or(0, |file| file.rows()),
-            _ => file.bytes / 60,
-        };
-        self.files.iter().map(rows).sum()
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
     }
+}
+
+/// What is called for each row: its file, its number, and what it has.
+type EachDocument<'e> = &'e mut dyn FnMut(&Path, u64, Result<Option<Document>, String>) -> ControlFlow<()>;
+
+/// Fingerprints in files that were found and checked.
+#[derive(Debug)]
+pub struct Fingerprints {
+    input: Input,
+    found: Found,
+}
+
+impl Fingerprints {
+    /// The features that the files name; `None` if none names any.
+    pub fn features(&self) -> Option<Features> {
+        self.found.features
+    }
+
+    /// The rows of the files, or an estimate of them.
+    pub fn rows(&self) -> u64 {
+        self.found.rows
+    }
+
+    /// Calls a function for each row, with its file and its number, from 1, until it breaks. A document is `None` for a row without a
+    /// fingerprint, or an error for one that no index takes.
+    ///
+    /// Ids are as an index has them: an export of one that has only numbers gives numbers, even where they are above 2^63 and so texts in
+    /// the files.
+    ///
+    /// # Errors
+    /// A file cannot be read to its end; those behind it are not read.
+    pub fn read(&self, each: EachDocument<'_>) -> Result<()> {
+        for file in &self.found.files {
+            let place = file.place()?;
+            let are_numbers =
+                kind(&place)? == "parquet" && ParquetFile::open(&place)?.metadata(IDS) == Some(NUMBERS);
+            let mut number = 0;
+            let read = self.input.read(&place, &mut |row| {
+                number += 1;
+                let document = row.map(|row| {
+                    let id = row.id.into_doc_id(are_numbers)?;
+                    Ok(Document { language: row.language, id, hash: SimHash(row.hash) })
+                });
+                match each(&file.path, number, document.transpose()) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(()) => Err(Error::Stopped),
+                }
+            });
+            match read {
+                Err(Error::Stopped) => return Ok(()),
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kind of a file: its extension, or what its first bytes say where there is none, as engines write files.
+fn kind(place: &Place) -> Result<String> {
+    let extension = extension(place.path());
+    let is_parquet = extension.is_empty() && place.head(MAGIC.len())? == MAGIC;
+    Ok(if is_parquet { "parquet".to_owned() } else { extension })
 }
 
 /// The extension of a name, without that of a compression.
@@ -422,8 +538,9 @@ fn extension(path: &Path) -> String {
     name.rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_owned())
 }
 
-pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>> {
-    let file = BufReader::with_capacity(1 << 18, File::open(path).map_err(Error::reading(path))?);
+/// Reads a file of texts, compressed or not, as its name says.
+pub(crate) fn unpacked(place: &Place) -> Result<Box<dyn BufRead>> {
+    let (file, path) = (place.open()?, place.path());
     let name = path.to_string_lossy();
     if name.ends_with(".gz") {
         return Ok(Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))));
@@ -432,14 +549,13 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>> {
         let unpacked = zstd::Decoder::with_buffer(file).map_err(Error::reading(path))?;
         return Ok(Box::new(BufReader::new(unpacked)));
     }
-    Ok(Box::new(file))
+    Ok(file)
 }
 
-fn hash_of(path: &Path) -> Result<String> {
-    let mut file = File::open(path).map_err(Error::reading(path))?;
-    let (mut hash, mut buffer) = (Xxh3Default::new(), vec![0; 1 << 20]);
+fn hash_of(place: &Place) -> Result<String> {
+    let (mut file, mut hash, mut buffer) = (place.open()?, Xxh3Default::new(), vec![0; 1 << 20]);
     loop {
-        match file.read(&mut buffer).map_err(Error::reading(path))? {
+        match file.read(&mut buffer).map_err(Error::reading(place.path()))? {
             0 => return Ok(format!("{:016x}", hash.digest())),
             read => hash.update(&buffer[..read]),
         }

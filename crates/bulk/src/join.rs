@@ -1,24 +1,27 @@
 //! All pairs of near-duplicates among the rows of files.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use huntsman_detect::near::Language;
 use huntsman_files::Replacement;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::compare::{Comparison, Found, Tally};
+use crate::compare::{Comparison, Found as Pair, Tally};
 use crate::done::{DONE, write_json};
 use crate::error::{Error, Result};
 use crate::fold::{Folded, fold, rows_file};
 use crate::ids::Ids;
-use crate::input::{self, Input, InputFile};
+use crate::input::{self, Found, Input, InputFile};
 use crate::keys;
 use crate::results;
+use crate::room::{self, Room};
 use crate::table::Form;
+use crate::telemetry::Telemetry;
 
 /// Memory that the program takes besides rows.
 const OWN_MEMORY: u64 = 24 << 20;
@@ -42,7 +45,7 @@ pub struct Join {
     pub k: u32,
     /// The folder of the results.
     pub out: PathBuf,
-    /// The folder of scratch files; `temp` in that of the results if none is named.
+    /// The folder in which one for scratch files is made; `temp` in that of the results if none is named.
     pub temp: Option<PathBuf>,
     /// Bytes of memory, at least 64 MiB.
     pub memory: u64,
@@ -54,6 +57,8 @@ pub struct Join {
     pub fresh: bool,
     /// Told to end early, the join ends with [`Error::Stopped`].
     pub stop: Arc<AtomicBool>,
+    /// The metrics of the join.
+    pub telemetry: Arc<Telemetry>,
 }
 
 /// What a join is about. A killed one goes on only if this is the same.
@@ -68,8 +73,23 @@ pub(crate) struct Request {
     pub(crate) form: Form,
 }
 
+impl Request {
+    /// How the files are read.
+    pub(crate) fn input(&self) -> Input {
+        let lang = self.lang.as_deref().and_then(|lang| Language::parse(lang).ok());
+        Input { columns: self.columns.clone(), lang, ..Input::default() }
+    }
+
+    /// The files in the order in which their rows count: of an id with several, the last one.
+    pub(crate) fn files_in_order(&self) -> impl Iterator<Item = &InputFile> {
+        self.against.iter().chain(&self.files)
+    }
+}
+
 /// What a join found, and what it did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
 pub struct JoinReport {
     /// Rows of the input that have a fingerprint; of those of one id, one.
     pub rows: u64,
@@ -89,6 +109,8 @@ pub struct JoinReport {
     pub heaviest: Vec<HeavyValue>,
     /// What was done for each key.
     pub keys: Vec<KeyReport>,
+    /// Bytes of the input.
+    pub input_bytes: u64,
     /// Bytes of the results.
     pub bytes: u64,
     /// Seconds until the rows were folded, of the run that did it.
@@ -117,6 +139,14 @@ pub struct KeyReport {
     pub pairs: u64,
     /// Seconds of all threads.
     pub seconds: f64,
+}
+
+impl KeyReport {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.candidates += other.candidates;
+        self.pairs += other.pairs;
+        self.seconds += other.seconds;
+    }
 }
 
 /// The last file of a join.
@@ -151,11 +181,18 @@ struct Step {
 /// What was done in a step.
 #[derive(Debug, Serialize, Deserialize)]
 struct StepReport {
-    candidates: u64,
-    pairs: u64,
+    #[serde(flatten)]
+    of_key: KeyReport,
     heavy_values: u64,
     heavy: Vec<(u64, u64)>,
-    seconds: f64,
+}
+
+impl StepReport {
+    fn read(step: &Step, temp: &Path) -> Result<Self> {
+        let path = step.file(temp, "json");
+        let bytes = std::fs::read(&path).map_err(Error::reading(&path))?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::input(&path, error))
+    }
 }
 
 impl Step {
@@ -184,20 +221,35 @@ impl Join {
             form: Form::Parquet,
             fresh: false,
             stop: Arc::default(),
+            telemetry: Arc::default(),
         }
     }
 
+    /// The folder of scratch files, which is removed in the end: in one that the user named, it has a name of its own, by which the same
+    /// join finds it again.
     fn temp(&self) -> PathBuf {
-        self.temp.clone().unwrap_or_else(|| self.out.join("temp"))
+        let Some(named) = &self.temp else { return self.out.join("temp") };
+        let out = std::path::absolute(&self.out).unwrap_or_else(|_| self.out.clone());
+        named.join(format!("huntsman-join-{:016x}", xxh3_64(out.as_os_str().as_encoded_bytes())))
     }
 
-    /// Bytes of disk that the join needs in its folder for scratch files, from the sizes of the input.
+    /// The room on the disk that the join needs for scratch files, besides what an earlier run left there.
     ///
     /// # Errors
     /// The input does not exist, or is not whole.
-    pub fn needed_bytes(&self) -> Result<u64> {
-        let against = Input { paths: self.against.clone(), ..self.input.clone() };
-        Ok((self.input.find()?.rows() + against.find()?.rows()) * BYTES_PER_ROW)
+    pub fn room(&self) -> Result<Room> {
+        let found = self.input.find()?;
+        let others = Input { paths: self.against.clone(), ..self.input.clone() }.find()?;
+        let is_done = JoinDone::read(&self.out)?.is_some() && !self.fresh;
+        Ok(if is_done { Room { needed: 0, free: None } } else { self.room_for([&found, &others]) })
+    }
+
+    fn room_for(&self, found: [&Found; 2]) -> Room {
+        let needed: u64 = found.iter().map(|found| found.rows * BYTES_PER_ROW + 2 * found.id_bytes).sum();
+        let temp = std::path::absolute(self.temp()).unwrap_or_else(|_| self.temp());
+        // Of a folder that is still to be made, the one above it tells.
+        let free = temp.ancestors().find(|path| path.exists()).and_then(room::free_bytes);
+        Room { needed: needed.saturating_sub(room::bytes_in(&temp)), free }
     }
 
     /// Finds all pairs within k bits of one language, each once, and writes them to `pairs` in the folder of the results: language, the two
@@ -226,12 +278,30 @@ impl Join {
             form: self.form,
         };
         if let Some(done) = self.begin(&request)? {
+            self.telemetry.end(&done.report);
             return Ok(done.report);
         }
+        self.found(&found, &others, request, said).map_err(|error| match error.no_room() {
+            Some(_) => {
+                let missing = self.room_for([&found, &others]).missing().max(room::LEAST_MISSING);
+                Error::Full { missing, source: Box::new(error) }
+            }
+            None => error,
+        })
+    }
+
+    /// Joins the files that were found.
+    fn found(
+        &self,
+        found: &Found,
+        others: &Found,
+        request: Request,
+        said: &(dyn Fn(&str) + Sync),
+    ) -> Result<JoinReport> {
         let (temp, started) = (self.temp(), Instant::now());
         let folded = match Folded::read(&temp) {
             Some(folded) => folded,
-            None => fold(&self.input, [&found, &others], &temp, (self.budget() / 5) as usize)?,
+            None => fold(&self.input, [found, others], &temp, (self.budget() / 5) as usize)?,
         };
         said(&format!("{} rows, {} different fingerprints", folded.documents(), folded.rows()));
         let mut report = JoinReport {
@@ -239,10 +309,12 @@ impl Join {
             without_fingerprint: folded.without,
             replaced: folded.replaced,
             folded: folded.documents() - folded.rows(),
+            input_bytes: found.bytes() + others.bytes(),
             fold_seconds: started.elapsed().as_secs_f64(),
             ..JoinReport::default()
         };
         let steps = self.steps(&folded);
+        self.telemetry.begin(&report, steps.len(), keys::keys(self.k).len());
         self.compare(&steps, &temp, said)?;
         self.sum(&steps, &temp, &folded, &mut report)?;
         let pairs: Vec<PathBuf> = steps.iter().map(|step| step.file(&temp, "pairs")).collect();
@@ -253,6 +325,7 @@ impl Join {
             &JoinDone { request, report: report.clone(), are_texts: folded.are_texts },
         )?;
         huntsman_files::remove_dir_all(&temp).map_err(Error::writing(&temp))?;
+        self.telemetry.end(&report);
         Ok(report)
     }
 
@@ -273,7 +346,12 @@ impl Join {
             Error::input(path, message)
         };
         if let Some(done) = JoinDone::read(&self.out)? {
-            return if done.request == *request { Ok(Some(done)) } else { Err(other(&self.out)) };
+            if done.request != *request {
+                return Err(other(&self.out));
+            }
+            // It was killed while it removed them.
+            huntsman_files::remove_any(&temp).map_err(Error::writing(&temp))?;
+            return Ok(Some(done));
         }
         huntsman_files::create_dir_all(&temp).map_err(Error::writing(&temp))?;
         let path = temp.join("request.json");
@@ -335,6 +413,8 @@ impl Join {
     fn step(&self, step: &Step, temp: &Path) -> Result<()> {
         let path = step.file(temp, "pairs");
         if path.exists() {
+            let of = StepReport::read(step, temp)?;
+            self.telemetry.add(step.key, &of.of_key, of.heavy_values);
             return Ok(());
         }
         let (started, masks) = (Instant::now(), keys::keys(self.k));
@@ -351,7 +431,7 @@ impl Join {
         let mut to =
             BufWriter::with_capacity(1 << 16, Replacement::new(&path).map_err(Error::writing(&path))?);
         let mut tally = Tally::default();
-        comparison.run(step.range(), &mut tally, &mut |Found { a, b, distance }| {
+        comparison.run(step.range(), &mut tally, &mut |Pair { a, b, distance }| {
             let mut bytes = [0; results::PAIR_BYTES];
             bytes[..8].copy_from_slice(&a.to_le_bytes());
             bytes[8..16].copy_from_slice(&b.to_le_bytes());
@@ -359,15 +439,19 @@ impl Join {
             to.write_all(&bytes).map_err(Error::writing(&path))
         })?;
         let report = StepReport {
-            candidates: tally.candidates,
-            pairs: tally.pairs,
+            of_key: KeyReport {
+                candidates: tally.candidates,
+                pairs: tally.pairs,
+                seconds: started.elapsed().as_secs_f64(),
+            },
             heavy_values: tally.heavy_values,
             heavy: tally.heavy,
-            seconds: started.elapsed().as_secs_f64(),
         };
         write_json(&step.file(temp, "json"), &report)?;
         let to = to.into_inner().map_err(|error| Error::writing(&path)(error.into_error()))?;
-        to.finish().map_err(Error::writing(&path))
+        to.finish().map_err(Error::writing(&path))?;
+        self.telemetry.add(step.key, &report.of_key, report.heavy_values);
+        Ok(())
     }
 
     fn sum(&self, steps: &[Step], temp: &Path, folded: &Folded, report: &mut JoinReport) -> Result<()> {
@@ -375,15 +459,10 @@ impl Join {
         report.keys = vec![KeyReport::default(); keys::keys(self.k).len()];
         let mut heavy = Vec::new();
         for step in steps {
-            let path = step.file(temp, "json");
-            let file = File::open(&path).map_err(Error::reading(&path))?;
-            let of: StepReport = serde_json::from_reader(file).map_err(|error| Error::input(&path, error))?;
-            let key = &mut report.keys[step.key];
-            key.candidates += of.candidates;
-            key.pairs += of.pairs;
-            key.seconds += of.seconds;
-            report.candidates += of.candidates;
-            report.pairs += of.pairs;
+            let of = StepReport::read(step, temp)?;
+            report.keys[step.key].add(&of.of_key);
+            report.candidates += of.of_key.candidates;
+            report.pairs += of.of_key.pairs;
             report.heavy_values += of.heavy_values;
             heavy.extend(of.heavy.iter().map(|(rows, number)| (*rows, *step, *number)));
         }

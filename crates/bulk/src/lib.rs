@@ -3,7 +3,7 @@
 //!
 //! [`export()`](export::export) writes the fingerprints of an index to Parquet. [`Join`] finds all pairs of one language within k bits among
 //! the rows of such files, or of foreign ones, in bounded memory; killed at any time, it goes on with the last whole step.
-//! [`cluster()`] makes groups of the pairs. [`sql()`] prints the same join as a query for an SQL engine.
+//! [`Clustering`] makes groups of the pairs. [`sql()`] prints the same join as a query for an SQL engine.
 //!
 //! This crate makes no fingerprints and answers no single queries: these are [`huntsman_detect`]'s. It prints nothing.
 
@@ -20,17 +20,26 @@ mod ids;
 mod input;
 mod join;
 mod keys;
+#[cfg(feature = "s3")]
+mod object;
 mod parquet_file;
+mod place;
 mod results;
+mod room;
 mod row;
 mod sql;
 mod table;
 mod tables;
+mod telemetry;
 
-pub use cluster::{ClusterReport, Link, cluster};
+pub use cluster::{ClusterReport, Clustering, Keep, Link};
 pub use error::{Error, Result};
-pub use input::{Columns, Input};
+pub use input::{Columns, Fingerprints, Input};
 pub use join::{HeavyValue, Join, JoinReport, KeyReport};
+pub use parquet_file::{ParquetFile, Value};
+pub use place::{Place, Places, is_in_bucket};
+pub use room::Room;
 pub use row::{Id, Row};
 pub use sql::{Dialect, sql};
 pub use table::{Form, Part};
+pub use telemetry::Telemetry;

@@ -1,62 +1,107 @@
 //! Reads columns of a Parquet file, some thousand rows at a time.
 
-use std::fs::File;
-use std::path::Path;
+use std::path::PathBuf;
 
-use parquet::basic::ConvertedType;
+use parquet::basic::{ConvertedType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
+use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
+use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::error::{Error, Result};
+use crate::place::{Chunks, Place};
 use crate::table::parquet_error;
 
 /// Rows that are read at once.
 const BATCH: usize = 8_192;
 
 /// A value that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// There is none.
     Missing,
+    /// A number; a date is one of days, a time one of the unit of its column, or of nanoseconds if that has none.
     Int(i64),
     /// A number above 2^63.
     Large(u64),
+    /// A number with a fraction.
+    Float(f64),
+    /// A text, or bytes.
     Bytes(Vec<u8>),
 }
 
-/// A Parquet file.
-pub(crate) struct ParquetFile {
-    reader: SerializedFileReader<File>,
-    path: std::path::PathBuf,
+impl Value {
+    /// The value as a text; `None` if there is none, or if it is not UTF-8.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::Missing => None,
+            Self::Int(number) => Some(number.to_string()),
+            Self::Large(number) => Some(number.to_string()),
+            Self::Float(number) => Some(number.to_string()),
+            Self::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
+        }
+    }
+}
+
+/// A Parquet file, of which columns are read.
+pub struct ParquetFile {
+    reader: SerializedFileReader<Chunks>,
+    path: PathBuf,
+}
+
+impl std::fmt::Debug for ParquetFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.path.fmt(f)
+    }
 }
 
 impl ParquetFile {
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::reading(path))?;
-        let reader = SerializedFileReader::new(file);
-        let reader =
-            reader.map_err(|error| Error::input(path, format!("is no whole Parquet file: {error}")))?;
+    /// Opens a file or an object.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no whole Parquet file.
+    pub fn open(place: &Place) -> Result<Self> {
+        let path = place.path();
+        let reader = SerializedFileReader::new(place.chunks()?).map_err(|error| match error {
+            // The system, or the server, is at fault.
+            ParquetError::External(cause) if cause.is::<std::io::Error>() => {
+                Error::reading(path)(parquet_error(ParquetError::External(cause)))
+            }
+            error => Error::input(path, format!("is no whole Parquet file: {error}")),
+        })?;
         Ok(Self { reader, path: path.to_owned() })
     }
 
-    pub(crate) fn rows(&self) -> u64 {
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
         self.reader.metadata().file_metadata().num_rows().max(0) as u64
     }
 
     /// A value of the file's metadata.
-    pub(crate) fn metadata(&self, key: &str) -> Option<&str> {
+    pub fn metadata(&self, key: &str) -> Option<&str> {
         let all = self.reader.metadata().file_metadata().key_value_metadata()?;
         all.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
     /// The names of the columns.
-    pub(crate) fn columns(&self) -> Vec<String> {
+    pub fn columns(&self) -> Vec<String> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         schema.columns().iter().map(|column| column.path().string()).collect()
     }
 
-    /// Calls a function with the values of these columns, for each row. Returns at its first error.
-    pub(crate) fn read(&self, columns: &[usize], each: &mut dyn FnMut(&[Value]) -> Result<()>) -> Result<()> {
+    /// Bytes of a column of texts before compression; 0 for another one.
+    pub(crate) fn text_bytes(&self, column: usize) -> u64 {
+        let chunks = self.reader.metadata().row_groups().iter().map(|group| group.column(column));
+        let texts = chunks.filter(|chunk| chunk.column_type() == Type::BYTE_ARRAY);
+        texts.map(|chunk| chunk.uncompressed_size().max(0) as u64).sum()
+    }
+
+    /// Calls a function with the values of these columns, by number, for each row. Returns at its first error.
+    ///
+    /// # Errors
+    /// The file is damaged or cannot be read, or a column has lists or no whole numbers, fractions or texts.
+    pub fn read(&self, columns: &[usize], each: &mut dyn FnMut(&[Value]) -> Result<()>) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
             let group = self.reader.get_row_group(group).map_err(|error| self.damaged(&error))?;
             self.group(&*group, columns, each)?;
@@ -64,7 +109,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    fn damaged(&self, error: &parquet::errors::ParquetError) -> Error {
+    fn damaged(&self, error: &ParquetError) -> Error {
         Error::input(&self.path, format!("is damaged: {error}"))
     }
 
@@ -135,9 +180,16 @@ fn batch(
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
             typed(reader, levels, rows, |value: FixedLenByteArray| Value::Bytes(value.data().to_vec()))
         }
-        _ => Err(parquet::errors::ParquetError::General(
-            "a column has a type that is neither a whole number nor a text".to_owned(),
-        )),
+        ColumnReader::Int96ColumnReader(reader) => {
+            typed(reader, levels, rows, |value: Int96| Value::Int(value.to_nanos()))
+        }
+        ColumnReader::FloatColumnReader(reader) => {
+            typed(reader, levels, rows, |value: f32| Value::Float(value.into()))
+        }
+        ColumnReader::DoubleColumnReader(reader) => typed(reader, levels, rows, Value::Float),
+        ColumnReader::BoolColumnReader(_) => {
+            Err(ParquetError::General("a column has neither numbers nor texts".to_owned()))
+        }
     }
 }
 

@@ -25,6 +25,19 @@ impl Id {
         }
     }
 
+    /// The id as an index has it. `are_numbers` says that texts stand for numbers.
+    pub(crate) fn into_doc_id(self, are_numbers: bool) -> Result<DocId, String> {
+        match self {
+            Self::Number(number) => u64::try_from(number).map(DocId::Number).map_err(|_| {
+                format!("id {number}: ids are whole numbers from 0 to {}, or strings", u64::MAX)
+            }),
+            Self::Text(text) => match text.parse() {
+                Ok(number) if are_numbers => Ok(DocId::Number(number)),
+                _ => Ok(DocId::Text(text)),
+            },
+        }
+    }
+
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Text(_))
     }

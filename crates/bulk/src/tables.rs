@@ -1,13 +1,14 @@
 //! Reads the tables of a join again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use huntsman_detect::near::Language;
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
-use crate::input::{json_value, open, text_value};
+use crate::input::{json_value, text_value, unpacked};
 use crate::parquet_file::{ParquetFile, Value};
+use crate::place::{Place, Places};
 use crate::row::Id;
 use crate::table::Form;
 
@@ -28,18 +29,16 @@ impl Tables<'_> {
     ) -> Result<()> {
         let folder = &self.folder.join(table);
         let form = self.form;
-        let entries = std::fs::read_dir(folder).map_err(Error::reading(folder))?;
-        let mut parts: Vec<PathBuf> = entries
-            .map(|entry| Ok(entry?.path()))
-            .collect::<std::io::Result<_>>()
-            .map_err(Error::reading(folder))?;
-        parts.retain(|path| path.extension().is_some_and(|extension| extension == form.name()));
-        parts.sort();
+        let Places::Folder(mut parts) = Place::find(folder)? else {
+            return Err(Error::input(folder, "is no folder"));
+        };
+        parts.retain(|part| part.path().extension().is_some_and(|extension| extension == form.name()));
         let wanted = [columns[0], columns[1], columns[2], "distance"];
-        for path in parts {
+        for part in parts {
+            let path = part.path();
             let mut row = |values: [&Value; 4]| {
                 let [lang, a, b, distance] = values;
-                let damaged = || Error::input(&path, "has a row that no join wrote");
+                let damaged = || Error::input(path, "has a row that no join wrote");
                 let Value::Bytes(lang) = lang else { return Err(damaged()) };
                 let lang = Language::parse(&String::from_utf8_lossy(lang)).map_err(|_| damaged())?;
                 let distance = if let Value::Int(distance) = distance { *distance as u32 } else { 0 };
@@ -47,10 +46,10 @@ impl Tables<'_> {
                 Ok(())
             };
             match form {
-                Form::Parquet => parquet(&path, wanted, &mut row)?,
-                Form::Jsonl => lines(&path, wanted, &mut row)?,
-                Form::Csv => separated(&path, b',', wanted, &mut row)?,
-                Form::Tsv => separated(&path, b'\t', wanted, &mut row)?,
+                Form::Parquet => parquet(&part, wanted, &mut row)?,
+                Form::Jsonl => lines(&part, wanted, &mut row)?,
+                Form::Csv => separated(&part, b',', wanted, &mut row)?,
+                Form::Tsv => separated(&part, b'\t', wanted, &mut row)?,
             }
         }
         Ok(())
@@ -69,8 +68,8 @@ impl Tables<'_> {
 
 type OfRow<'r> = &'r mut dyn FnMut([&Value; 4]) -> Result<()>;
 
-fn parquet(path: &Path, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
-    let file = ParquetFile::open(path)?;
+fn parquet(place: &Place, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
+    let file = ParquetFile::open(place)?;
     let names = file.columns();
     let places = wanted.map(|name| names.iter().position(|have| have == name));
     let columns: Vec<usize> = places.into_iter().flatten().collect();
@@ -80,8 +79,9 @@ fn parquet(path: &Path, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
     })
 }
 
-fn lines(path: &Path, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
-    for line in std::io::BufRead::lines(open(path)?) {
+fn lines(place: &Place, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
+    let path = place.path();
+    for line in std::io::BufRead::lines(unpacked(place)?) {
         let line = line.map_err(Error::reading(path))?;
         let json: Json = serde_json::from_str(&line).map_err(|error| Error::input(path, error))?;
         let values = wanted.map(|name| json.get(name).map_or(Value::Missing, json_value));
@@ -90,8 +90,9 @@ fn lines(path: &Path, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
     Ok(())
 }
 
-fn separated(path: &Path, delimiter: u8, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
-    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(open(path)?);
+fn separated(place: &Place, delimiter: u8, wanted: [&str; 4], row: OfRow<'_>) -> Result<()> {
+    let path = place.path();
+    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(unpacked(place)?);
     let names = reader.headers().map_err(|error| Error::input(path, error))?.clone();
     let places = wanted.map(|name| names.iter().position(|have| have == name));
     for record in reader.records() {

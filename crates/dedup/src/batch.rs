@@ -216,7 +216,7 @@ impl Producer {
                             Body::Line(body)
                             | Body::File { bytes: body, .. }
                             | Body::Archived { bytes: body, .. } => body.len(),
-                            Body::LeftOut(_) | Body::Unreadable(_) => 0,
+                            Body::Fingerprint(_) | Body::LeftOut(_) | Body::Unreadable(_) => 0,
                         };
                         raws.push(raw);
                     }

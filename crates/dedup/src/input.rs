@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use huntsman_detect::simhash::Features;
 use huntsman_warc::{is_archive_name, named_files};
 
 use crate::archive::{self, ArchiveId};
@@ -44,6 +45,9 @@ pub enum Source {
     Files(Vec<PathBuf>),
     /// A folder of files that are JSON lines, WARC files or documents.
     Folder(PathBuf),
+    /// Fingerprints in Parquet files, on disk or in a bucket.
+    #[cfg(feature = "parquet")]
+    Table(huntsman_bulk::Fingerprints),
     /// Objects of a bucket: one object, or all objects under a prefix.
     #[cfg(feature = "s3")]
     S3(Objects),
@@ -51,26 +55,67 @@ pub enum Source {
 
 impl Source {
     /// Finds the source with this name: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` is in a bucket, any other name is a file, a
-    /// folder, or a pattern such as `crawl-*.warc.gz`.
+    /// folder, or a pattern such as `crawl-*.warc.gz`. A `.parquet` file and a folder of such files are tables.
     ///
     /// # Errors
-    /// Nothing has this name, or the server cannot be asked for it.
+    /// Nothing has this name, a table is not whole, or the server cannot be asked for it.
     pub fn find(name: &str) -> Result<Self, Error> {
+        #[cfg(feature = "parquet")]
+        {
+            Self::find_with(name, &huntsman_bulk::Columns::default(), None)
+        }
+        #[cfg(not(feature = "parquet"))]
+        Self::find_by(name, &|_| {
+            let message = "this build does not read Parquet; build it with the feature `parquet`";
+            Err(Error::Input { name: name.to_owned(), message: message.to_owned() })
+        })
+    }
+
+    /// The same with the names of the columns of tables, and the language of rows that name none.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    #[cfg(feature = "parquet")]
+    pub fn find_with(
+        name: &str,
+        columns: &huntsman_bulk::Columns,
+        lang: Option<huntsman_detect::near::Language>,
+    ) -> Result<Self, Error> {
+        Self::find_by(name, &|paths| crate::table::find(paths, columns, lang).map(Self::Table))
+    }
+
+    fn find_by(name: &str, table: &dyn Fn(Vec<PathBuf>) -> Result<Self, Error>) -> Result<Self, Error> {
         if name == "-" {
             return Ok(Self::Stdin);
         }
         if name.starts_with("s3://") {
-            return s3(name);
+            return s3(name, table);
         }
         let path = PathBuf::from(name);
         match fs::metadata(&path) {
+            Ok(found) if found.is_dir() && has_tables(&path) => table(vec![path]),
             Ok(found) if found.is_dir() => Ok(Self::Folder(path)),
+            Ok(_) if Kind::of(name) == Some(Kind::Table) => table(vec![path]),
             Ok(_) => Ok(Self::File(path)),
             Err(_) if name.contains(['*', '?', '[', '{']) => match named_files(&[&path]) {
+                Ok(files)
+                    if files.iter().all(|file| Kind::of(&file.to_string_lossy()) == Some(Kind::Table)) =>
+                {
+                    table(files)
+                }
                 Ok(files) => Ok(Self::Files(files)),
                 Err(error) => Err(Error::Input { name: name.to_owned(), message: error.reason() }),
             },
             Err(error) => Err(Error::Input { name: name.to_owned(), message: error.to_string() }),
+        }
+    }
+
+    /// The features of the fingerprints in a table; `None` if it names none, or for a source of texts.
+    pub fn features(&self) -> Option<Features> {
+        match self {
+            #[cfg(feature = "parquet")]
+            Self::Table(table) => table.features(),
+            _ => None,
         }
     }
 
@@ -81,6 +126,10 @@ impl Source {
         options: &ReadOptions<'_>,
         each: &mut dyn FnMut(Result<RawDocument, SourceError>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        #[cfg(feature = "parquet")]
+        if let Self::Table(table) = self {
+            return crate::table::read(table, each);
+        }
         for entry in entries(self, options.list, options.max_document) {
             match entry {
                 Ok(entry) => read_entry(entry, options, each)?,
@@ -91,13 +140,27 @@ impl Source {
     }
 }
 
+/// Whether a folder is a table: an export, or one that was not finished.
+fn has_tables(folder: &Path) -> bool {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.into_iter().any(|name| is_of_table(&name.to_string_lossy()))
+}
+
+/// Whether a file of this name makes its folder a table.
+pub(super) fn is_of_table(name: &str) -> bool {
+    name == "_DONE.json" || Kind::of(name) == Some(Kind::Table)
+}
+
+type MakeTable<'m> = &'m dyn Fn(Vec<PathBuf>) -> Result<Source, Error>;
+
 #[cfg(feature = "s3")]
-fn s3(name: &str) -> Result<Source, Error> {
-    Objects::find(name).map(Source::S3)
+fn s3(name: &str, table: MakeTable<'_>) -> Result<Source, Error> {
+    let objects = Objects::find(name)?;
+    if objects.are_tables() { table(vec![name.into()]) } else { Ok(Source::S3(objects)) }
 }
 
 #[cfg(not(feature = "s3"))]
-fn s3(name: &str) -> Result<Source, Error> {
+fn s3(name: &str, _: MakeTable<'_>) -> Result<Source, Error> {
     let message = "this build does not read s3://; build it with the feature `s3`, copy the objects to a folder, or pipe them into `-`";
     Err(Error::Input { name: name.to_owned(), message: message.to_owned() })
 }
@@ -105,6 +168,13 @@ fn s3(name: &str) -> Result<Source, Error> {
 /// A source, or one of its files, that could not be read to its end: which one, and why. The run goes on with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError(String);
+
+impl SourceError {
+    #[cfg(feature = "parquet")]
+    pub(crate) fn new(message: String) -> Self {
+        Self(message)
+    }
+}
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,10 +196,12 @@ pub(super) enum Kind {
     Lines,
     /// A WARC file, whose pages and texts are documents.
     Archive,
+    /// A Parquet file, which is a source of its own.
+    Table,
 }
 
 impl Kind {
-    /// The kind by the name of the file; `None` if it is neither.
+    /// The kind by the name of the file; `None` if it is of none.
     pub(super) fn of(name: &str) -> Option<Self> {
         const LINES: [&str; 2] = [".jsonl", ".ndjson"];
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
@@ -143,6 +215,7 @@ impl Kind {
         match name.rsplit_once('.')?.1 {
             "txt" => Some(Self::Document { is_html: false }),
             "html" | "htm" | "xhtml" => Some(Self::Document { is_html: true }),
+            "parquet" => Some(Self::Table),
             _ => None,
         }
     }
@@ -201,6 +274,8 @@ fn entries(source: &Source, list: Option<&Arc<Manifest>>, max_document: u64) -> 
             kind: Kind::Lines,
             open: Box::new(|| Ok(Box::new(io::stdin().lock()))),
         }),
+        #[cfg(feature = "parquet")]
+        Source::Table(_) => Box::new(std::iter::empty()),
         Source::File(path) => one(Entry::named(path.clone())),
         Source::Files(paths) => Box::new(paths.clone().into_iter().map(|path| Ok(Entry::named(path)))),
         Source::Folder(folder) => Box::new(Walk::new(folder.clone(), list.cloned())),
@@ -295,6 +370,10 @@ fn read_entry(entry: Entry, options: &ReadOptions<'_>, each: Each<'_>) -> Contro
                 archive::documents(reader, &shown, max_document, options.archive_id, each)
             });
             read.unwrap_or_else(|broken| each(Err(SourceError(broken))))
+        }
+        Kind::Table => {
+            let message = "a table among documents was not read; give it, or the folder that it is in, as an input of its own";
+            each(Err(SourceError(format!("{shown}: {message}"))))
         }
     }
 }

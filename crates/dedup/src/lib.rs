@@ -1,6 +1,6 @@
 //! Finds near-duplicates among many documents: reads documents and writes flags.
 //!
-//! A [`Source`] is a file of JSON lines, a WARC file, a folder of texts, stdin, or objects of a bucket. [`Batches`] reads and fingerprints documents
+//! A [`Source`] is a file of JSON lines, a WARC file, a folder of texts, a table of fingerprints, stdin, or objects of a bucket. [`Batches`] reads and fingerprints documents
 //! with several threads, in order. [`Dedup`] queries an index for near-duplicates of each document, writes a line of [`Flags`] for it, and
 //! then inserts it. The index is in a directory or, with the feature `redis`, in a Redis server that several machines share.
 //!
@@ -56,6 +56,8 @@ pub mod redis;
 #[cfg(feature = "s3")]
 mod s3;
 mod spelling;
+#[cfg(feature = "parquet")]
+mod table;
 mod text;
 mod warning;
 

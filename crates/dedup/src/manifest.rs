@@ -1,6 +1,7 @@
 //! A list of the documents to read.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -8,7 +9,7 @@ use huntsman_detect::near::DocId;
 
 use crate::error::Error;
 
-/// A list of ids, read from a CSV file. It remembers which of them were met.
+/// A list of ids. It remembers which of them were met.
 #[derive(Debug, Default)]
 pub struct Manifest {
     entries: Vec<Entry>,
@@ -32,43 +33,58 @@ impl Manifest {
     /// folder has the id.
     ///
     /// # Errors
-    /// The file cannot be read, or has no column `id`.
+    /// As [`read_column`](Self::read_column).
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let named = |message: String| Error::Manifest { path: path.to_owned(), message };
-        let mut reader = csv::ReaderBuilder::new()
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .from_path(path)
-            .map_err(|error| named(error.to_string()))?;
-        let head = reader.headers().map_err(|error| named(error.to_string()))?.clone();
-        let column = |names: &[&str]| {
-            head.iter().position(|field| {
-                names.iter().any(|name| field.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name))
-            })
-        };
-        let Some(id) = column(&["id"]) else {
-            let columns: Vec<&str> = head.iter().collect();
-            return Err(named(format!("no column id; the head line has {}", columns.join(", "))));
-        };
-        let (lang, file) = (column(&["lang", "language"]), column(&["path", "file"]));
+        Self::read_column(path, None)
+    }
+
+    /// The same with another name of the column of ids. With the feature `parquet`, a list is CSV or Parquet, a file or a folder of files, and
+    /// with the feature `s3` also `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX`. The content tells what it is, because engines leave out extensions.
+    ///
+    /// # Errors
+    /// The list cannot be read, or has no such column.
+    pub fn read_column(path: &Path, ids: Option<&str>) -> Result<Self, Error> {
         let mut manifest = Self::default();
+        #[cfg(not(feature = "parquet"))]
+        {
+            let file = std::fs::File::open(path)
+                .map_err(|error| Error::Manifest { path: path.to_owned(), message: error.to_string() })?;
+            manifest.csv(file, path, ids)?;
+        }
+        #[cfg(feature = "parquet")]
+        for place in list::places(path)? {
+            manifest.place(&place, ids)?;
+        }
+        manifest.seen = Mutex::new(vec![false; manifest.entries.len()]);
+        Ok(manifest)
+    }
+
+    fn csv(&mut self, from: impl Read, path: &Path, ids: Option<&str>) -> Result<(), Error> {
+        let named = |message: String| Error::Manifest { path: path.to_owned(), message };
+        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(from);
+        let head = reader.headers().map_err(|error| named(error.to_string()))?.clone();
+        let columns = ListColumns::of(&head.iter().collect::<Vec<_>>(), ids).map_err(named)?;
         for record in reader.records() {
             let record = record.map_err(|error| named(error.to_string()))?;
             let field = |column: Option<usize>| {
                 column.and_then(|column| record.get(column)).filter(|text| !text.is_empty())
             };
-            let Some(text) = field(Some(id)) else { continue };
-            let at = manifest.entries.len();
-            let number: Option<u64> = text.parse().ok().filter(|number: &u64| number.to_string() == text);
-            let id = number.map_or_else(|| DocId::from(text), DocId::Number);
-            manifest.entries.push(Entry { id, lang: field(lang).map(Into::into) });
-            manifest.ids.insert(text.into(), at);
-            if let Some(path) = field(file) {
-                manifest.paths.insert(path.into(), at);
-            }
+            self.add([field(Some(columns.id)), field(columns.lang), field(columns.path)]);
         }
-        manifest.seen = Mutex::new(vec![false; manifest.entries.len()]);
-        Ok(manifest)
+        Ok(())
+    }
+
+    /// Adds a line with these id, language and path.
+    fn add(&mut self, [id, lang, path]: [Option<&str>; 3]) {
+        let Some(text) = id else { return };
+        let at = self.entries.len();
+        let number: Option<u64> = text.parse().ok().filter(|number: &u64| number.to_string() == text);
+        let id = number.map_or_else(|| DocId::from(text), DocId::Number);
+        self.entries.push(Entry { id, lang: lang.map(Into::into) });
+        self.ids.insert(text.into(), at);
+        if let Some(path) = path {
+            self.paths.insert(path.into(), at);
+        }
     }
 
     /// The line of an id. Marks the line as met.
@@ -104,5 +120,97 @@ impl Manifest {
         let seen = self.seen.lock().expect("no thread panics with it");
         let missing = || self.entries.iter().zip(seen.iter()).filter(|(_, seen)| !**seen);
         (missing().count(), missing().take(5).map(|(entry, _)| entry.id.to_string()).collect())
+    }
+}
+
+/// The columns of a list, by number.
+struct ListColumns {
+    id: usize,
+    lang: Option<usize>,
+    path: Option<usize>,
+}
+
+impl ListColumns {
+    fn of(head: &[&str], ids: Option<&str>) -> Result<Self, String> {
+        let column = |names: &[&str]| {
+            head.iter().position(|field| {
+                names.iter().any(|name| field.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name))
+            })
+        };
+        let (id, name) = match ids {
+            Some(name) => (head.iter().position(|field| *field == name).or_else(|| column(&[name])), name),
+            None => (column(&["id"]).or_else(|| column(&["id_text"])), "id"),
+        };
+        let Some(id) = id else {
+            return Err(format!("no column {name}; it has {}; --ids-column names another", head.join(", ")));
+        };
+        Ok(Self { id, lang: column(&["lang", "language"]), path: column(&["path", "file"]) })
+    }
+}
+
+/// Lists in Parquet files, in folders and in buckets.
+#[cfg(feature = "parquet")]
+mod list {
+    use std::path::Path;
+
+    use huntsman_bulk::{Error as BulkError, ParquetFile, Place, Places, Value};
+
+    use super::{ListColumns, Manifest};
+    use crate::error::Error;
+
+    /// The first bytes of a Parquet file.
+    const MAGIC: &[u8] = b"PAR1";
+
+    fn named(path: &Path) -> impl Fn(BulkError) -> Error {
+        move |error| match error {
+            BulkError::Unavailable { name, message } => Error::Unavailable { name, message },
+            BulkError::Input { message, .. } => Error::Manifest { path: path.to_owned(), message },
+            BulkError::File { source, .. } => {
+                Error::Manifest { path: path.to_owned(), message: source.to_string() }
+            }
+            other => Error::Manifest { path: path.to_owned(), message: other.to_string() },
+        }
+    }
+
+    /// The files of a list.
+    pub(super) fn places(path: &Path) -> Result<Vec<Place>, Error> {
+        let mut places = match Place::find(path).map_err(named(path))? {
+            Places::One(place) => return Ok(vec![place]),
+            Places::Folder(places) => places,
+        };
+        // Engines leave empty files behind where a part of a query has no rows.
+        places.retain(|place| place.bytes() > 0);
+        if places.is_empty() {
+            let message = "it has no file with ids".to_owned();
+            return Err(Error::Manifest { path: path.to_owned(), message });
+        }
+        Ok(places)
+    }
+
+    impl Manifest {
+        pub(super) fn place(&mut self, place: &Place, ids: Option<&str>) -> Result<(), Error> {
+            let path = place.path();
+            if place.head(MAGIC.len()).map_err(named(path))? != MAGIC {
+                return self.csv(place.open().map_err(named(path))?, path, ids);
+            }
+            let wrong = |message: String| Error::Manifest { path: path.to_owned(), message };
+            let file = ParquetFile::open(place).map_err(named(path))?;
+            let names = file.columns();
+            let head: Vec<&str> = names.iter().map(String::as_str).collect();
+            let columns = ListColumns::of(&head, ids).map_err(wrong)?;
+            let chosen = [Some(columns.id), columns.lang, columns.path];
+            let wanted: Vec<usize> = chosen.into_iter().flatten().collect();
+            let read = file.read(&wanted, &mut |values| {
+                if let Value::Float(number) = values[0] {
+                    let message = format!("id {number}: ids are whole numbers or texts");
+                    return Err(BulkError::Input { name: String::new(), message });
+                }
+                let mut texts = values.iter().map(|value| value.text().filter(|text| !text.is_empty()));
+                let line = chosen.map(|column| column.and_then(|_| texts.next().flatten()));
+                self.add(line.each_ref().map(Option::as_deref));
+                Ok(())
+            });
+            read.map_err(named(path))
+        }
     }
 }

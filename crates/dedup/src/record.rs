@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::manifest::Manifest;
+use crate::spelling;
 use crate::text;
 
 /// The place of a document in the input.
@@ -71,8 +72,10 @@ pub enum Body {
         /// The content without codings.
         bytes: Vec<u8>,
     },
+    /// A row of a table.
+    Fingerprint(Document),
     /// A record of an archive that is no document, and why: `status` (other than 200), `media_type` (neither HTML nor plain text), or `revisit` (its
-    /// content is in another record).
+    /// content is in another record); or a row of a table, `without_fingerprint`.
     LeftOut(&'static str),
     /// The document could not be read; the text says why.
     Unreadable(String),
@@ -180,6 +183,7 @@ impl Reader {
                 let text = huntsman_html::decode_body(bytes, charset.as_deref(), None).text;
                 self.archived(id, *is_html, lang.as_deref(), &text, &position)
             }
+            Body::Fingerprint(document) => self.fingerprint(document, &position),
             Body::LeftOut(_) => Ok(None),
         };
         self.scan.shrink_to(4 << 20);
@@ -261,6 +265,16 @@ impl Reader {
             true => self.html(position, id, lang, text),
             false => self.text(position, id, StatedLang::given(lang), text, Duration::ZERO),
         }
+    }
+
+    fn fingerprint(&self, document: &Document, position: &Position) -> Result<Option<Story>, String> {
+        if self.manifest.as_ref().is_some_and(|manifest| manifest.id(&document.id).is_none()) {
+            return Ok(None);
+        }
+        document.id.check().map_err(|error| error.to_string())?;
+        let (document, lang) = (document.clone(), spelling::code(&document.language).into());
+        let (took, position) = ([Duration::ZERO; 2], position.clone());
+        Ok(Some(Story { position, document, lang, lang_confidence: None, words: None, took }))
     }
 
     fn html(

@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::error::Error as RunError;
-use crate::input::{Entries, Entry, Kind, Open};
+use crate::input::{Entries, Entry, Kind, Open, is_of_table};
 use crate::manifest::Manifest;
 
 /// Bytes per request at most.
@@ -42,6 +42,7 @@ pub struct Objects {
     store: Arc<AmazonS3>,
     bucket: Arc<str>,
     selection: Selection,
+    are_tables: bool,
 }
 
 enum Selection {
@@ -88,7 +89,8 @@ impl Objects {
             let path = Path::parse(key).map_err(|error| named(bad_name(&error)))?;
             match runtime.block_on(quick.head(&path)) {
                 Ok(object) => {
-                    return Self::new(runtime, bucket, Selection::One(object)).map_err(named);
+                    let is_table = is_of_table(object.location.filename().unwrap_or_default());
+                    return Self::new(runtime, bucket, Selection::One(object), is_table).map_err(named);
                 }
                 Err(Error::NotFound { .. }) => {}
                 // Without permission to list, S3 answers 403 for missing objects; the error says so.
@@ -100,6 +102,8 @@ impl Objects {
         }
         let prefix = if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") };
         let options = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
+        // The first object tells: the name of the file that an export ends with is before those of its parts.
+        let mut are_tables = false;
         match runtime.block_on(quick.list_paginated(some(&prefix), options)) {
             // Whether an object of that name can be read turns out later.
             Err(Error::InvalidPath { .. }) => {}
@@ -110,14 +114,30 @@ impl Objects {
                     None => named("there is neither an object of this name nor one under it".to_owned()),
                 });
             }
-            Ok(_) => {}
+            Ok(page) => {
+                let first =
+                    page.result.objects.first().and_then(|object| {
+                        object.location.as_ref().strip_prefix(&*prefix).map(str::to_owned)
+                    });
+                are_tables = first.is_some_and(|name| !name.contains('/') && is_of_table(&name));
+            }
         }
-        Self::new(runtime, bucket, Selection::Under(prefix.into())).map_err(named)
+        Self::new(runtime, bucket, Selection::Under(prefix.into()), are_tables).map_err(named)
     }
 
-    fn new(runtime: &'static Runtime, bucket: &str, selection: Selection) -> Result<Self, String> {
+    fn new(
+        runtime: &'static Runtime,
+        bucket: &str,
+        selection: Selection,
+        are_tables: bool,
+    ) -> Result<Self, String> {
         let store = connected(bucket, 10, Duration::from_secs(120), USE)?;
-        Ok(Self { runtime, store: Arc::new(store), bucket: bucket.into(), selection })
+        Ok(Self { runtime, store: Arc::new(store), bucket: bucket.into(), selection, are_tables })
+    }
+
+    /// Whether these are tables of fingerprints, by their names.
+    pub(super) fn are_tables(&self) -> bool {
+        self.are_tables
     }
 
     /// The objects in the order of their keys, with fetching under way. If a document is too long, only as much is fetched as shows that.
@@ -287,6 +307,7 @@ impl Prefetcher {
             let needed = match kind {
                 Kind::Document { .. } => object.size.min(self.max_document + 1),
                 Kind::Lines | Kind::Archive => object.size,
+                Kind::Table => 0,
             };
             self.fetch(object, needed, &pieces).await;
         }

@@ -40,6 +40,12 @@ pub struct Spellings {
     is_changed: bool,
 }
 
+/// The code of a language, or else the name that the index has for it.
+pub(crate) fn code(language: &Language) -> &str {
+    let name = language.as_str();
+    CODES.iter().find(|(other, _)| *other == name).map_or(name, |(_, code)| *code)
+}
+
 impl Spellings {
     /// The spellings of an index in a directory; for other indexes see [`Self::set_index`].
     pub fn of(directory: Option<&Path>, warnings: &Warnings) -> Self {
@@ -77,9 +83,10 @@ impl Spellings {
 
     /// The spelling of a language: the first one, else its code.
     pub fn spelling_of<'a>(&'a self, language: &'a Language) -> &'a str {
-        let name = language.as_str();
-        let code = || CODES.iter().find(|(other, _)| *other == name).map(|(_, code)| *code);
-        self.known.get(language).map(|lang| &**lang).or_else(code).unwrap_or(name)
+        match self.known.get(language) {
+            Some(lang) => lang,
+            None => code(language),
+        }
     }
 
     /// Stores the spellings. They are a convenience, so if the disk fails, this is only a warning.

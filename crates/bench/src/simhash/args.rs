@@ -89,13 +89,16 @@ pub(crate) enum Part {
     Index,
     /// `dedup add` from texts to flags.
     Add,
+    /// `dedup join` from an export to pairs.
+    Join,
     /// Memory and time of indexes in Redis.
     Redis,
 }
 
 impl Part {
     /// All parts, in the order in which they are measured.
-    pub(crate) const ALL: [Self; 5] = [Self::Quality, Self::Speed, Self::Index, Self::Add, Self::Redis];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Quality, Self::Speed, Self::Index, Self::Add, Self::Join, Self::Redis];
 
     /// The value of the flag for this part.
     pub(crate) fn name(self) -> &'static str {
@@ -104,6 +107,7 @@ impl Part {
             Self::Speed => "speed",
             Self::Index => "index",
             Self::Add => "add",
+            Self::Join => "join",
             Self::Redis => "redis",
         }
     }

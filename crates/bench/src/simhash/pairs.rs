@@ -116,7 +116,7 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
                         serde_json::from_slice::<Line>(&line).map_err(|error| error.to_string())
                     }
                     Body::Unreadable(message) => Err(message),
-                    Body::File { .. } | Body::Archived { .. } | Body::LeftOut(_) => {
+                    Body::File { .. } | Body::Archived { .. } | Body::Fingerprint(_) | Body::LeftOut(_) => {
                         Err("it is not a file of JSON lines".to_owned())
                     }
                 },

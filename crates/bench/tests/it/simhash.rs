@@ -122,7 +122,7 @@ fn a_measurement_that_is_impossible_is_refused_before_it_begins() {
     refused(&bench(dir.path(), &["--pairs", "none.jsonl"]), "none.jsonl: there is no such file");
     refused(
         &bench(dir.path(), &["--only", "quantity"]),
-        "possible values: quality, speed, index, add, redis",
+        "possible values: quality, speed, index, add, join, redis",
     );
     refused(&bench(dir.path(), &["--k", "8"]), "8 is not in 0..=7");
     refused(

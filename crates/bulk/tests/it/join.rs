@@ -13,12 +13,17 @@ use huntsman_detect::simhash::{Features, SimHash};
 
 use crate::made::{join, made, pairs, table};
 
+/// A number of the environment, for larger runs by hand, or the one that a run of all tests can bear.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
 #[test]
 fn all_pairs_of_each_distance_are_found_once() {
     let folder = tempfile::tempdir().unwrap();
     for k in 0..=7 {
-        for seed in 0..3 {
-            let made = made(seed * 100 + u64::from(k), 3_000, k, 0);
+        for seed in 0..number("HUNTSMAN_JOIN_SEEDS", 3) {
+            let made = made(seed * 100 + u64::from(k), number("HUNTSMAN_JOIN_BRUTE", 3_000) as usize, k, 0);
             let (input, out) = (folder.path().join("in.jsonl"), folder.path().join(format!("{k}-{seed}")));
             made.lines(&input);
             let report = join(&input, &out, k).run(&|_| ()).unwrap();
@@ -62,10 +67,17 @@ fn documents(number: u64) -> impl Iterator<Item = Document> {
 #[test]
 fn an_export_joins_to_the_pairs_of_the_index() {
     let folder = tempfile::tempdir().unwrap();
-    let index = MemoryIndex::build(Identity::default(), documents(60_000)).unwrap();
+    let rows = number("HUNTSMAN_JOIN_ROWS", 60_000);
+    let index = MemoryIndex::build(Identity::default(), documents(rows)).unwrap();
     let (exported, out) = (folder.path().join("exported"), folder.path().join("out"));
     export(&index, &exported, &Export::default()).unwrap();
     join(&exported, &out, 3).run(&|_| ()).unwrap();
+    // A file without an extension is known by its first bytes.
+    let unloaded = folder.path().join("20261126_x");
+    fs::copy(exported.join("part-00000.parquet"), &unloaded).unwrap();
+    let again = folder.path().join("again");
+    join(&unloaded, &again, 3).run(&|_| ()).unwrap();
+    assert_eq!(bytes(&again), bytes(&out));
     let mut expected = Vec::new();
     index.pairs(&mut |pair| {
         let [a, b] = pair.ids.clone().map(|id| id.to_string());
@@ -73,7 +85,7 @@ fn an_export_joins_to_the_pairs_of_the_index() {
         ControlFlow::Continue(())
     });
     expected.sort();
-    assert!(expected.len() > 30_000);
+    assert!(expected.len() as u64 > rows / 2);
     assert_eq!(pairs(&out), expected);
 }
 
@@ -222,4 +234,104 @@ fn foreign_columns_ids_of_both_kinds_and_rows_without_fingerprint_are_read() {
     // Texts are in the order of their bytes.
     assert_eq!(pairs(&out), [("HINDI".to_owned(), "10".to_owned(), "9".to_owned(), 1)]);
     assert_eq!(table(out.join("same")), [["abc", "9", "HINDI"]]);
+}
+
+#[test]
+fn of_a_folder_that_was_named_only_scratch_files_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out, temp) =
+        (folder.path().join("in.jsonl"), folder.path().join("out"), folder.path().join("shared"));
+    made(4, 500, 3, 0).lines(&input);
+    fs::create_dir(&temp).unwrap();
+    fs::write(temp.join("of another program"), "x").unwrap();
+    let mut join = join(&input, &out, 3);
+    join.temp = Some(temp.clone());
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    };
+    let scratch = std::sync::OnceLock::new();
+    join.run(&|_| {
+        let own = names(&temp).into_iter().find(|name| name.starts_with("huntsman-join-"));
+        scratch.get_or_init(|| temp.join(own.unwrap()));
+    })
+    .unwrap();
+    assert_eq!(names(&temp), ["of another program"]);
+    // What a kill in the end leaves is removed by the next run.
+    fs::create_dir(scratch.get().unwrap()).unwrap();
+    fs::write(scratch.get().unwrap().join("step"), "x").unwrap();
+    join.run(&|_| ()).unwrap();
+    assert_eq!(names(&temp), ["of another program"]);
+}
+
+#[test]
+fn scratch_files_take_no_more_room_than_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |name: &str, id: &dyn Fn(usize) -> String| {
+        let rows = made(3, 30_000, 3, 0).rows.into_iter().enumerate();
+        let lines = rows.map(|(at, (_, lang, hash))| {
+            format!("{{\"id\":{},\"lang\":\"{lang}\",\"simhash\":\"{hash:032x}\"}}\n", id(at))
+        });
+        let path = folder.path().join(name);
+        fs::write(&path, lines.collect::<String>()).unwrap();
+        path
+    };
+    let url = |at: usize| format!("\"https://example.org/a/longer/path/that/ends/with/{at}\"");
+    let numbers = lines("numbers.jsonl", &|at| at.to_string());
+    let texts = lines("texts.jsonl", &url);
+    let mixed = lines("mixed.jsonl", &|at| if at % 2 == 0 { at.to_string() } else { url(at) });
+    for input in [numbers, texts, mixed] {
+        let out = input.with_extension("out");
+        let join = join(&input, &out, 7);
+        let room = join.room().unwrap();
+        assert!(room.needed > 0 && room.missing() == 0 && room.free.is_some(), "{room:?}");
+        let most = std::sync::Mutex::new(0);
+        let ended = join.run(&|_| {
+            let files = fs::read_dir(out.join("temp")).unwrap().flatten();
+            // A step of the other thread may give its file its name just now.
+            let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+            let mut most = most.lock().unwrap();
+            *most = bytes.max(*most);
+        });
+        ended.unwrap();
+        let most = most.into_inner().unwrap();
+        assert!(most > 500_000 && most < room.needed, "{most} of {room:?}");
+        assert_eq!(join.room().unwrap().needed, 0, "nothing is left to do");
+    }
+}
+
+#[test]
+fn telemetry_has_each_step_and_in_the_end_what_the_report_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("in.jsonl"), folder.path().join("out"));
+    made(8, 7_000, 3, 6_000).lines(&input);
+    let join = join(&input, &out, 3);
+    let steps = std::sync::Mutex::new(Vec::new());
+    let report = join
+        .run(&|_| {
+            let text = join.telemetry.families().text();
+            let done = text.lines().find_map(|line| line.strip_prefix("huntsman_join_steps_done "));
+            steps.lock().unwrap().push(done.unwrap().parse::<u64>().unwrap());
+        })
+        .unwrap();
+    let mut steps = steps.into_inner().unwrap();
+    steps.sort_unstable();
+    // Two languages with four keys each.
+    assert_eq!((steps[0], steps.last()), (0, Some(&8)));
+    let text = join.telemetry.families().text();
+    let heavy = &report.heaviest[0];
+    for line in [
+        format!("huntsman_join_rows {}", report.rows),
+        format!("huntsman_join_folded {}", report.folded),
+        format!("huntsman_join_input_bytes {}", fs::metadata(&input).unwrap().len()),
+        format!("huntsman_join_result_bytes {}", report.bytes),
+        format!("huntsman_join_pairs{{key=\"1\"}} {}", report.keys[1].pairs),
+        format!(
+            "huntsman_join_heavy_value_rows{{lang=\"HINDI\",key=\"0\",id=\"{}\"}} {}",
+            heavy.id, heavy.rows
+        ),
+    ] {
+        assert!(text.lines().any(|has| has == line), "{line}: {text}");
+    }
+    assert_eq!(report.pairs, report.keys.iter().map(|key| key.pairs).sum::<u64>());
 }

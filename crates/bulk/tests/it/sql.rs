@@ -11,15 +11,29 @@ use crate::made::{join, made, pairs, table};
 /// Runs the three statements with an engine of Python on a file of CSV, and writes their rows as CSV.
 const RUN: &str = r#"
 import csv, sys
-engine, data, query, out = sys.argv[1:]
+dialect, data, query, out = sys.argv[1:]
 statements = [s for s in open(query).read().split(";\n") if s.strip()]
 assert len(statements) == 3, statements
-if engine == "duckdb":
+if dialect not in ("datafusion", "duckdb", "spark itself"):
+    # A parser of the dialect reads the statements, and writes them in the words of DuckDB.
+    import sqlglot
+    statements = [sqlglot.parse_one(s, read=dialect).sql(dialect="duckdb") for s in statements]
+    # It leaves the second argument that Trino wants.
+    statements = [s.replace("BIT_COUNT(", "bits_of(") for s in statements] if "64)" in statements[1] else statements
+if dialect == "spark itself":
+    from pyspark.sql import SparkSession
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = spark.config("spark.sql.shuffle.partitions", "4").config("spark.log.level", "ERROR").getOrCreate()
+    types = "id string, lang string, hi bigint, lo bigint"
+    spark.read.csv(data, header=True, schema=types).createOrReplaceTempView("docs")
+    run = lambda s: [tuple(row) for row in spark.sql(s).collect()]
+elif dialect != "datafusion":
     import duckdb
     db = duckdb.connect()
     db.execute(f"CREATE TABLE docs AS SELECT * FROM read_csv('{data}', all_varchar = true)")
     db.execute("CREATE TABLE typed AS SELECT id, lang, hi::BIGINT AS hi, lo::BIGINT AS lo FROM docs")
     db.execute("DROP TABLE docs; ALTER TABLE typed RENAME TO docs")
+    db.execute("CREATE MACRO bits_of(x, width) AS bit_count(x)")
     run = lambda s: db.execute(s).fetchall()
 else:
     import datafusion, pyarrow as pa, pyarrow.compute as pc, pyarrow.csv as pcsv
@@ -42,20 +56,24 @@ for number, statement in enumerate(statements):
         writer.writerows(list(row) + [""] * (6 - len(row)) for row in run(statement))
 "#;
 
-/// The Python that has the engines.
-fn python() -> String {
+/// A Python of `./setup.sh` that has these packages.
+fn python(environment: &str, packages: &str) -> String {
     let tools = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "../../target".to_owned());
-    let installed = format!("{tools}/test-tools/engines-1/bin/python");
-    if Path::new(&installed).exists() { installed } else { "python3".to_owned() }
+    let installed = format!("{tools}/test-tools/{environment}/bin/python");
+    let python = if Path::new(&installed).exists() { installed } else { "python3".to_owned() };
+    let check = Command::new(&python).args(["-c", &format!("import {packages}")]).output();
+    let is_there = check.is_ok_and(|done| done.status.success());
+    assert!(is_there, "this test needs the packages {packages} of Python: see ./setup.sh");
+    python
 }
 
-fn engine_finds_the_same(engine: &str, dialect: Dialect) {
+fn the_same_is_found(dialect: Dialect) {
+    found_by(&python("engines-2", "duckdb, datafusion, pyarrow, sqlglot"), dialect.name(), dialect);
+}
+
+/// Runs the queries of a dialect with an engine, or, for one that is no engine of Python, in the words of DuckDB.
+fn found_by(python: &str, engine: &str, dialect: Dialect) {
     let folder = tempfile::tempdir().unwrap();
-    let python = python();
-    let missing =
-        "this test needs the packages duckdb, datafusion and pyarrow of Python: ./setup.sh installs them";
-    let check = Command::new(&python).args(["-c", &format!("import {engine}")]).output();
-    assert!(check.is_ok_and(|done| done.status.success()), "{missing}");
     for (k, heavy) in [(0, 0), (3, 6_000), (5, 0), (7, 6_000)] {
         // The larger distances have 36 keys, and as many rows for each document.
         let made = made(77, if k > 3 { 7_000 } else { 20_000 }, k, heavy);
@@ -74,7 +92,7 @@ fn engine_finds_the_same(engine: &str, dialect: Dialect) {
         fs::create_dir(&found).unwrap();
         let report = join(&lines, &out, k).run(&|_| ()).unwrap();
         let run =
-            Command::new(&python).args(["-c", RUN, engine]).args([&data, &query, &found]).output().unwrap();
+            Command::new(python).args(["-c", RUN, engine]).args([&data, &query, &found]).output().unwrap();
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         let rows = |number: usize| {
             let mut reader = csv::Reader::from_path(found.join(format!("{number}.csv"))).unwrap();
@@ -99,10 +117,48 @@ fn engine_finds_the_same(engine: &str, dialect: Dialect) {
 
 #[test]
 fn duckdb_finds_the_same_pairs() {
-    engine_finds_the_same("duckdb", Dialect::DuckDb);
+    the_same_is_found(Dialect::DuckDb);
 }
 
 #[test]
 fn datafusion_finds_the_same_pairs() {
-    engine_finds_the_same("datafusion", Dialect::DataFusion);
+    the_same_is_found(Dialect::DataFusion);
+}
+
+#[test]
+fn the_query_for_trino_finds_the_same_pairs_in_the_words_of_duckdb() {
+    the_same_is_found(Dialect::Trino);
+}
+
+#[test]
+fn the_query_for_athena_finds_the_same_pairs_in_the_words_of_duckdb() {
+    the_same_is_found(Dialect::Athena);
+}
+
+#[test]
+fn the_query_for_bigquery_finds_the_same_pairs_in_the_words_of_duckdb() {
+    the_same_is_found(Dialect::BigQuery);
+}
+
+#[test]
+fn the_query_for_spark_finds_the_same_pairs_in_the_words_of_duckdb() {
+    the_same_is_found(Dialect::Spark);
+}
+
+#[test]
+#[ignore = "starts Spark four times, which takes minutes; ./setup.sh --spark installs it"]
+fn spark_itself_finds_the_same_pairs() {
+    found_by(&python("spark-4.3.0", "pyspark"), "spark itself", Dialect::Spark);
+}
+
+#[test]
+fn the_files_of_the_docs_are_the_queries() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sql"));
+    for dialect in Dialect::ALL {
+        let path = folder.join(format!("{}.sql", dialect.name()));
+        let (has, prints) = (fs::read_to_string(&path).unwrap(), sql(dialect, 3, "docs", "id"));
+        let command = format!("huntsman dedup sql --dialect {} > docs/sql/{0}.sql", dialect.name());
+        assert!(has == prints, "{} is not what the command prints: {command}", path.display());
+    }
+    assert_eq!(fs::read_dir(folder).unwrap().count(), Dialect::ALL.len());
 }

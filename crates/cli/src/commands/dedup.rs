@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use huntsman::dedup::{
-    Batches, Counts, Dedup, Error, Flags, HashLine, IfMissing, IndexLocation, Manifest, Settings, Source,
-    Spellings, Stop, Story, Telemetry, Warnings, metrics_file,
+    Batches, Counts, Dedup, Error, Flags, HashLine, IdentityOptions, IfMissing, IndexLocation, Manifest,
+    Settings, Source, Spellings, Stop, Story, Telemetry, Warnings, metrics_file,
 };
 use huntsman::detect::near::{
     DiskIndex, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::commands::verify::print;
 use crate::dedup::{
     AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, OrFailure, QueryArgs,
-    RunArgs, StatsArgs, Stdout, Summary, at_the_end, failure, place, serve, sources, told,
+    RunArgs, StatsArgs, Stdout, Summary, at_the_end, failure, place, serve, told,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics;
@@ -75,8 +75,33 @@ fn prepared(input: &InputArgs) -> Outcome<Prepared> {
         Some(lang) => Some((language(lang)?, lang.as_str().into())),
         None => None,
     };
-    let manifest = input.ids.as_deref().map(Manifest::read).transpose().or_failure()?.map(Arc::new);
-    Ok(Prepared { sources: sources(&input.inputs)?, lang, manifest })
+    let ids = input.ids.as_deref().map(|ids| Manifest::read_column(ids, input.ids_column.as_deref()));
+    let manifest = ids.transpose().or_failure()?.map(Arc::new);
+    let columns = input.columns.clone().unwrap_or_default();
+    let of_rows = lang.as_ref().map(|(language, _)| *language);
+    let sources = input.inputs.iter().map(|name| Source::find_with(name, &columns, of_rows).or_failure());
+    Ok(Prepared { sources: sources.collect::<Outcome<_>>()?, lang, manifest })
+}
+
+impl Prepared {
+    /// The features of the index: as wanted, else those of tables.
+    fn features(&self, wanted: Option<Features>) -> Outcome<Option<Features>> {
+        let mut features = wanted;
+        for has in self.sources.iter().filter_map(Source::features) {
+            let wanted = *features.get_or_insert(has);
+            if wanted != has {
+                return Err(Failure::usage(format!(
+                    "a table has fingerprints of {has}, and not of {wanted}: they cannot be compared"
+                )));
+            }
+        }
+        Ok(features)
+    }
+
+    fn wanted(&self, index: &IndexArgs) -> Outcome<IdentityOptions> {
+        let wanted = index.wanted();
+        Ok(IdentityOptions { features: self.features(wanted.features)?, ..wanted })
+    }
 }
 
 impl<'a> Run<'a> {
@@ -87,7 +112,8 @@ impl<'a> Run<'a> {
         if let Some(address) = args.metrics {
             let metrics = runtime.block_on(metrics::bind(address, args.metrics_public))?;
             say(&format!("metrics at http://{}/metrics", metrics.address()));
-            runtime.spawn(serve(Arc::clone(&telemetry), metrics));
+            let served = Arc::clone(&telemetry);
+            runtime.spawn(serve(move || served.families(), metrics));
         }
         let signalled = stop.clone();
         runtime.spawn(async move {
@@ -134,7 +160,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            metrics_file::write(path, &at_the_end(&self.telemetry).text()).map_err(|error| {
+            metrics_file::write(path, &at_the_end(self.telemetry.families()).text()).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });
@@ -143,7 +169,9 @@ impl<'a> Run<'a> {
 }
 
 fn hash(args: &HashArgs) -> Outcome {
-    let mut run = Run::start(prepared(&args.input)?, &args.input, args.features, &args.run)?;
+    let prepared = prepared(&args.input)?;
+    let features = prepared.features(args.features)?.unwrap_or_default();
+    let mut run = Run::start(prepared, &args.input, features, &args.run)?;
     let mut out = Stdout::new();
     let done = (|| {
         while let Some(stories) = run.next()? {
@@ -195,7 +223,7 @@ fn flagging(
     each: fn(&mut Dedup, Vec<Story>, &mut Counts) -> Result<(), Error>,
 ) -> Outcome {
     let prepared = prepared(input)?;
-    let (place, wanted) = (place(index)?, index.wanted());
+    let (place, wanted) = (place(index)?, prepared.wanted(index)?);
     let identity = place.identity(wanted, missing).or_failure()?;
     // There is no progress line yet.
     let warnings = told(&Screen::plain());
@@ -227,7 +255,7 @@ fn build(args: &BuildArgs) -> Outcome {
     }
     let prepared = prepared(&args.input)?;
     let place = place(&args.index)?;
-    let identity = place.identity(args.index.wanted(), IfMissing::Create).or_failure()?;
+    let identity = place.identity(prepared.wanted(&args.index)?, IfMissing::Create).or_failure()?;
     // Opens the index once, so that an index that cannot be opened is reported before anything is read.
     drop(place.open(identity, &told(&Screen::plain())).or_failure()?);
     let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;

@@ -91,6 +91,7 @@ pub(super) fn document(raw: RawDocument) -> Result<(String, Text), String> {
     match raw.body {
         Body::Unreadable(why) => Err(why),
         Body::LeftOut(why) => Err(format!("no document: {why}")),
+        Body::Fingerprint(_) => Err("no document: a fingerprint has no text".to_owned()),
         Body::Archived { id, is_html, charset, bytes, .. } => match is_html {
             true => Ok((id, Text::html(&bytes, charset.as_deref()))),
             false => Ok((id, Text::plain(&bytes, charset.as_deref()))),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use huntsman::bulk::{Columns, Dialect, Form, Link};
+use huntsman::bulk::{Columns, Dialect, Form, Keep, Link};
 use huntsman::dedup::ArchiveId;
 use huntsman::dedup::redis::Layout;
 use huntsman::detect::near::Identity;
@@ -61,7 +61,8 @@ pub(crate) enum DedupCommand {
     /// Groups the documents of a finished join: all that pairs connect, or copies of what is kept.
     #[command(before_help = "Examples:\n  \
         huntsman dedup cluster near --link components\n  \
-        huntsman dedup cluster near --link greedy")]
+        huntsman dedup cluster near --link greedy --order-by published\n  \
+        huntsman dedup cluster near --link greedy --keep longest --order-by words")]
     Cluster(ClusterArgs),
 
     /// Prints the join as queries for a SQL engine: copies, pairs, and values that many documents share.
@@ -91,9 +92,9 @@ pub(crate) struct HashArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Feature set of the fingerprints: words-log, char5, words3 or words-tf.
-    #[arg(long, value_name = "NAME", default_value = "words-log", value_parser = features)]
-    pub(crate) features: Features,
+    /// Feature set of the fingerprints: words-log, char5, words3 or words-tf [default: that of a table, or words-log].
+    #[arg(long, value_name = "NAME", value_parser = features)]
+    pub(crate) features: Option<Features>,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -215,7 +216,7 @@ pub(crate) struct JoinArgs {
     #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = bytes)]
     pub(crate) memory: u64,
 
-    /// Folder for scratch files [default: temp in the folder of the results].
+    /// Folder in which one for scratch files is made [default: temp in the folder of the results].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) temp: Option<PathBuf>,
 
@@ -231,7 +232,19 @@ pub(crate) struct JoinArgs {
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// File for the report as JSON.
+    /// Serves metrics as Prometheus text at http://ADDR/metrics while the command runs.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// Allows --metrics to listen on an address that other machines can reach.
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_public: bool,
+
+    /// File for the metrics at the end, for a collector that reads files.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) metrics_file: Option<PathBuf>,
+
+    /// File for the report as JSON: rows, comparisons, pairs, bytes, seconds of each key, and the values that most fingerprints share.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
@@ -243,10 +256,18 @@ pub(crate) struct ClusterArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
 
-    /// How documents are grouped: components (all that pairs connect, for counting) or greedy (in the order of ids, a document is a copy
-    /// if an earlier kept one is near, for deleting).
+    /// How documents are grouped: components (all that pairs connect, for counting) or greedy (in order, a document is a copy if an
+    /// earlier kept one is near, for deleting).
     #[arg(long, value_name = "NAME", default_value = "components")]
     pub(crate) link: Link,
+
+    /// Which document of a group is kept: first or oldest (with the least value of --order-by), or longest (with the greatest).
+    #[arg(long, value_name = "NAME", default_value = "first")]
+    pub(crate) keep: Keep,
+
+    /// Column of the input of the join that gives the order, such as a date or a number of words [default: the id].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) order_by: Option<String>,
 }
 
 /// Flags of `dedup sql`.
@@ -296,7 +317,8 @@ pub(crate) struct IndexArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files of JSON lines (also compressed with gzip or zstd) with id, lang and text, html or simhash; WARC files of
-    /// crawls and of texts (.warc.gz, .warc.wet.gz); folders of these and of .txt and .html files; patterns in quotes; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
+    /// crawls and of texts (.warc.gz, .warc.wet.gz); folders of these and of .txt and .html files; Parquet files with fingerprints, and
+    /// folders of `dedup export --parquet`; patterns in quotes; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
     /// environment variables AWS_*; `-` for JSON lines on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
@@ -305,10 +327,19 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "LANG", help_heading = "Input")]
     pub(crate) lang: Option<String>,
 
-    /// CSV file with a header line and a column `id`: only these documents are read. A column `lang` gives their
-    /// languages, and a column `path` the file in a folder that has an id.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    /// List of ids, as CSV with a header line or as Parquet: only these documents are read. A file, a folder of files, or `s3://BUCKET/KEY`
+    /// and `s3://BUCKET/PREFIX`. A column `lang` gives their languages, and a column `path` the file in a folder that has an id.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Input")]
     pub(crate) ids: Option<PathBuf>,
+
+    /// Column of the ids in the list [default: id].
+    #[arg(long, value_name = "NAME", requires = "ids", help_heading = "Input")]
+    pub(crate) ids_column: Option<String>,
+
+    /// Names of columns of Parquet files that differ from id (or id_text), lang, hi and lo, such as id=story_id,hi=h1,lo=h2; fp=NAME is
+    /// one column of 16 bytes.
+    #[arg(long, value_name = "LIST", help_heading = "Input")]
+    pub(crate) columns: Option<Columns>,
 
     /// Id of a document in a WARC file: its URL, the id of its record, or its time as 14 digits, a slash and its URL.
     #[arg(long = "id", value_name = "url|record|url-date", default_value = "url", value_parser = archive_id, help_heading = "Input")]

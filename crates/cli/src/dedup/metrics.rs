@@ -6,15 +6,14 @@ use axum::Router;
 use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use huntsman::dedup::Telemetry;
 use huntsman::metrics::{self, Families, Kind};
 use huntsman::serve::MetricsServer;
 
 use crate::process;
 
 /// All metrics while the run is going on.
-fn now(telemetry: &Telemetry) -> Families {
-    let mut all = at_the_end(telemetry);
+fn now(of_run: Families) -> Families {
+    let mut all = at_the_end(of_run);
     if let Some(bytes) = process::resident() {
         all.single("process_resident_memory_bytes", "Resident memory size in bytes.", Kind::Gauge, bytes);
     }
@@ -23,8 +22,8 @@ fn now(telemetry: &Telemetry) -> Families {
 
 /// The same metrics for a collector that reads a file later. They leave out the process metrics, because Prometheus
 /// would take them for the collector's.
-pub(crate) fn at_the_end(telemetry: &Telemetry) -> Families {
-    let mut all = telemetry.families();
+pub(crate) fn at_the_end(of_run: Families) -> Families {
+    let mut all = of_run;
     if let Some(bytes) = process::peak_rss() {
         let help = "Most resident memory that the run had.";
         all.single("huntsman_peak_memory_bytes", help, Kind::Gauge, bytes);
@@ -32,11 +31,12 @@ pub(crate) fn at_the_end(telemetry: &Telemetry) -> Families {
     all
 }
 
-/// Serves the metrics until the future is dropped.
-pub(crate) async fn serve(telemetry: Arc<Telemetry>, server: MetricsServer) {
+/// Serves the metrics of a run until the future is dropped.
+pub(crate) async fn serve(families: impl Fn() -> Families + Send + Sync + 'static, server: MetricsServer) {
+    let families = Arc::new(families);
     let text = move || async move {
         // This may query a Redis server, which blocks.
-        let text = tokio::task::spawn_blocking(move || now(&telemetry).text()).await;
+        let text = tokio::task::spawn_blocking(move || now(families()).text()).await;
         let answered = text.map(|text| ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text));
         answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "see the log\n"))
     };

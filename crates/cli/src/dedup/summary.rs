@@ -146,6 +146,7 @@ impl Summary {
                     "status" => "with another status than 200",
                     "media_type" => "neither HTML nor text",
                     "revisit" => "whose content is in another record",
+                    "without_fingerprint" => "without a fingerprint",
                     other => other,
                 };
                 format!("{} {what}", count(*number))

@@ -105,6 +105,37 @@ fn a_killed_join_goes_on_and_gives_the_same_bytes() {
 }
 
 #[test]
+fn a_full_disk_is_told_with_the_missing_bytes_and_the_join_goes_on_with_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    hashes(60_000, Path::new(&at("hashes.jsonl")));
+    done(folder.path(), &["dedup", "join", &at("hashes.jsonl"), "--out", &at("whole")]);
+    let mut told = Vec::new();
+    // The limit on file sizes stands for a disk: each run gets a little further.
+    for blocks in [100, 800, 1_200] {
+        let huntsman = huntsman(folder.path());
+        let output = std::process::Command::new("sh")
+            .args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"])
+            .arg(huntsman.get_program())
+            .args(["dedup", "join", &at("hashes.jsonl"), "--out", &at("full")])
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("make room, then run the same command again"), "{stderr}");
+        let missing = stderr.split("; up to ").last().unwrap().split(" bytes are missing").next().unwrap();
+        told.push(missing.parse::<u64>().unwrap_or_else(|_| panic!("{stderr}")));
+    }
+    assert!(told.iter().all(|missing| *missing >= 1 << 20), "{told:?}");
+    done(folder.path(), &["dedup", "join", &at("hashes.jsonl"), "--out", &at("full")]);
+    for table in ["pairs", "same"] {
+        let read =
+            |out: &str| fs::read(folder.path().join(out).join(table).join("part-00000.parquet")).unwrap();
+        assert!(read("whole") == read("full"), "{table}");
+    }
+}
+
+#[test]
 fn wrong_sizes_forms_and_inputs_are_refused_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_string_lossy().into_owned();

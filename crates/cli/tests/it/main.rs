@@ -18,6 +18,7 @@ mod dedup;
 mod dedup_bulk;
 mod dedup_metrics;
 mod dedup_s3;
+mod dedup_tables;
 mod directory;
 mod from_warc;
 mod job;

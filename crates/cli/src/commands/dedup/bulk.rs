@@ -4,17 +4,21 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use huntsman::bulk::export::{self, Export, ExportError};
-use huntsman::bulk::{self, Error, Input, Join, JoinReport};
-use huntsman::dedup::Index;
+use huntsman::bulk::{self, Clustering, Error, Input, Join, JoinReport, Room};
+use huntsman::dedup::{Index, metrics_file};
 use huntsman::detect::near::Language;
 use huntsman::files;
 use huntsman::human_bytes;
 use huntsman::signals::Signals;
+use serde::Serialize;
 
-use crate::dedup::{ClusterArgs, JoinArgs, SqlArgs, failure};
+use crate::dedup::{ClusterArgs, JoinArgs, SqlArgs, at_the_end, failure, serve};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::metrics;
+use crate::process;
 use crate::render::{count, counted, escape, say, warn};
 
 fn failed(error: &Error) -> Failure {
@@ -35,7 +39,19 @@ pub(super) fn export(index: &Index, folder: &Path, bands: bool, lang: Option<Lan
     Ok(Exit::Done)
 }
 
+/// The report of a join for machines.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    join: &'a JoinReport,
+    /// Seconds of this run.
+    elapsed_s: f64,
+    cpu_s: Option<f64>,
+    peak_rss_bytes: Option<u64>,
+}
+
 pub(super) fn join(args: &JoinArgs) -> Outcome {
+    let started = Instant::now();
     let lang = args.lang.as_deref().map(super::language).transpose()?;
     let columns = args.columns.clone().unwrap_or_default();
     let input = Input { paths: args.inputs.clone(), columns, lang, features: None };
@@ -46,12 +62,15 @@ pub(super) fn join(args: &JoinArgs) -> Outcome {
     if let Some(threads) = args.threads {
         join.threads = threads.into();
     }
-    say(&format!(
-        "needs up to {} of disk for scratch files",
-        human_bytes(join.needed_bytes().map_err(|error| failed(&error))?)
-    ));
-    let _runtime = stop_at_signal(&join)?;
-    let report = match join.run(&|line| say(line)) {
+    tell_room(join.room().map_err(|error| failed(&error))?);
+    let _runtime = attended(&join, args)?;
+    let ended = join.run(&|line| say(line));
+    if let Some(path) = &args.metrics_file {
+        metrics_file::write(path, &at_the_end(join.telemetry.families()).text()).map_err(|error| {
+            Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
+        })?;
+    }
+    let report = match ended {
         Err(Error::Stopped) => {
             say("stopped; run the same command again to go on");
             return Ok(Exit::Interrupted);
@@ -60,7 +79,9 @@ pub(super) fn join(args: &JoinArgs) -> Outcome {
     };
     tell(&report);
     if let Some(path) = &args.report {
-        let json = serde_json::to_string(&report)? + "\n";
+        let (elapsed_s, cpu_s) = (started.elapsed().as_secs_f64(), process::cpu_seconds());
+        let written = Report { join: &report, elapsed_s, cpu_s, peak_rss_bytes: process::peak_rss() };
+        let json = serde_json::to_string(&written)? + "\n";
         files::write(path, json).map_err(|error| {
             Failure::crawl(format!("--report {}: {error}", escape(&path.to_string_lossy())))
         })?;
@@ -68,16 +89,35 @@ pub(super) fn join(args: &JoinArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Ends the join early at a signal; what is whole stays for the next run.
-fn stop_at_signal(join: &Join) -> Outcome<tokio::runtime::Runtime> {
+/// A runtime that serves metrics and ends the join early at a signal; what is whole stays for the next run.
+fn attended(join: &Join, args: &JoinArgs) -> Outcome<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
+    if let Some(address) = args.metrics {
+        let server = runtime.block_on(metrics::bind(address, args.metrics_public))?;
+        say(&format!("metrics at http://{}/metrics", server.address()));
+        let telemetry = Arc::clone(&join.telemetry);
+        runtime.spawn(serve(move || telemetry.families(), server));
+    }
     let stop = Arc::clone(&join.stop);
     runtime.spawn(async move {
         Signals::listen().next().await;
         stop.store(true, Ordering::Relaxed);
     });
     Ok(runtime)
+}
+
+fn tell_room(room: Room) {
+    let free = room.free.map_or_else(String::new, |free| format!("; {} are free", human_bytes(free)));
+    if room.needed > 0 {
+        say(&format!("needs up to {} of disk for scratch files{free}", human_bytes(room.needed)));
+    }
+    if room.missing() > 0 {
+        warn(&format!(
+            "{} may be missing; --temp names a folder on another disk",
+            human_bytes(room.missing())
+        ));
+    }
 }
 
 fn tell(report: &JoinReport) {
@@ -108,7 +148,12 @@ fn tell(report: &JoinReport) {
 }
 
 pub(super) fn cluster(args: &ClusterArgs) -> Outcome {
-    let report = bulk::cluster(&args.folder, args.link).map_err(|error| failed(&error))?;
+    let clustering = Clustering { link: args.link, keep: args.keep, order_by: args.order_by.clone() };
+    let report = clustering.run(&args.folder).map_err(|error| failed(&error))?;
+    if let (Some(column), 1..) = (&args.order_by, report.without_order) {
+        let documents = counted(report.without_order, "document");
+        warn(&format!("{documents} without {}; these come last in the order", escape(column)));
+    }
     say(&format!("{} in {}", counted(report.documents, "document"), counted(report.clusters, "cluster")));
     Ok(Exit::Done)
 }

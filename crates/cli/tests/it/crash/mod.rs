@@ -55,6 +55,7 @@ judged!(a_sweep, crawls::sweep());
 judged!(an_export_of_a_cache, crawls::export());
 judged!(a_build_of_near_duplicates, dedup::build());
 judged!(a_day_of_near_duplicates, dedup::add());
+judged!(a_join_of_near_duplicates, dedup::join());
 judged!(feeds_of_a_library_crawl, feeds::feeds());
 #[cfg(all(feature = "parquet", feature = "sqlite"))]
 judged!(tables_of_a_library_crawl, feeds::tables());
