@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
-use huntsman::detect::words;
 use huntsman::sweep::{Copied, Subject, article_of};
 use huntsman::{
     Context, DeclaredItem, DeclaredSpider, Output, Page, Result, SitemapReport, Spider, Start, Work, log,
@@ -93,7 +92,7 @@ impl PageRecord {
         Self {
             title: page.title().map(str::to_owned),
             lang: lang.map(|lang| lang.code().to_owned()),
-            words: with_text.then(|| words::count(page.text())),
+            words: with_text.then(|| page.word_count()),
             links,
             truncated: is_cut(page) || page.scanned().0.is_truncated(),
             text: with_text.then(|| page.text().to_owned()),

@@ -11,7 +11,7 @@ use http::{Extensions, header};
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
 use huntsman_page_data::LinkedData;
 use huntsman_text::lang::{self, Detected};
-use huntsman_text::words::Words;
+use huntsman_text::words::{self, WordCounts, Words};
 use huntsman_xpath::Scope;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -58,6 +58,7 @@ pub struct Page {
     json: OnceCell<Json>,
     linked: OnceCell<LinkedData>,
     words: OnceCell<Words>,
+    word_count: OnceCell<usize>,
     lang: OnceCell<Detected>,
     label_read: Cell<bool>,
     links_followed: Cell<usize>,
@@ -145,6 +146,7 @@ impl Page {
             json: OnceCell::new(),
             linked: OnceCell::new(),
             words: OnceCell::new(),
+            word_count: OnceCell::new(),
             lang: OnceCell::new(),
             label_read: Cell::new(false),
             links_followed: Cell::new(0),
@@ -403,6 +405,31 @@ impl Page {
         self.words.get_or_init(|| Words::of(self.text()))
     }
 
+    /// The number of words of the text. Costs nothing if they were read before.
+    pub fn word_count(&self) -> usize {
+        *self.word_count.get_or_init(|| match self.words.get() {
+            Some(words) => words.len(),
+            None => words::count(self.text()),
+        })
+    }
+
+    /// The words of the [`content`](Self::content) with their counts. The words of the rest of the text are counted on the way, so that
+    /// [`word_count`](Self::word_count) costs nothing afterwards.
+    pub fn content_words(&self) -> WordCounts {
+        let mut content = WordCounts::default();
+        let mut rest = 0;
+        match self.kind().is_markup() {
+            // A region begins and ends a block, so that no word is in two pieces.
+            true => self.text_scan().pieces().for_each(|(piece, is_content)| match is_content {
+                true => content.add_text(piece),
+                false => rest += words::count(piece),
+            }),
+            false => content.add_text(self.text()),
+        }
+        self.word_count.get_or_init(|| content.total() + rest);
+        content
+    }
+
     /// The language: the declared one, else a guess from the text.
     pub fn lang(&self) -> &Detected {
         self.lang.get_or_init(|| lang::detect(self.text(), self.declared_lang()))
@@ -617,6 +644,22 @@ mod tests {
         assert_eq!(page.title(), Some("A b"));
         assert_eq!(page.text(), "One\ntwo\nthree");
         assert!(page.tree.get().is_none());
+    }
+
+    #[test]
+    fn words_are_counted_once_however_the_text_is_divided() {
+        for html in [
+            "<header>Top <b>menu</b></header><nav>a</nav>b<main>One two<p>three</main>tail<footer>The foot's end</footer>",
+            "<nav>x</nav>y z<aside>w</aside>",
+            "no landmarks at all",
+            "",
+        ] {
+            let (whole, divided) = (page(html), page(html));
+            let content: usize = divided.content().map(words::count).sum();
+            assert_eq!(divided.content_words().total(), content, "{html}");
+            assert_eq!(divided.word_count(), whole.words().len(), "{html}");
+            assert_eq!(whole.word_count(), whole.words().len(), "{html}");
+        }
     }
 
     #[test]

@@ -378,11 +378,14 @@ impl Scan {
     ///
     /// A page without landmarks gives its whole text as one piece.
     pub fn content(&self) -> impl Iterator<Item = &str> + Clone {
+        self.pieces().filter(|(_, is_content)| *is_content).map(|(text, _)| text)
+    }
+
+    /// The text in order, in pieces, and for each whether it belongs to the [`content`](Self::content).
+    pub fn pieces(&self) -> impl Iterator<Item = (&str, bool)> + Clone {
         let has = |wanted: Region| self.regions().any(|(_, region)| region == wanted);
         let wanted = [Region::Main, Region::None].into_iter().find(|wanted| has(*wanted));
-        self.regions()
-            .filter(move |(_, region)| wanted.is_none_or(|wanted| *region == wanted))
-            .map(|(text, _)| text)
+        self.regions().map(move |(text, region)| (text, wanted.is_none_or(|wanted| region == wanted)))
     }
 
     /// What an audit judges besides links, head and text; `None` without [`ScanOptions::audit`].

@@ -161,10 +161,9 @@ impl NearDup {
     /// The fingerprint of a page's content, and its number of words.
     fn fingerprint(&self, page: &Page) -> (SimHash, usize) {
         let features = self.0.identity.features();
-        let is_whole = page.content().map(str::len).sum::<usize>() == page.text().len();
-        if is_whole {
-            // These words are computed once and shared with the other components that read them.
-            return (SimHash::with(features, page.words()), page.words().len());
+        if features == Features::WordsLog {
+            let counts = page.content_words();
+            return (SimHash::of_counts(&counts), counts.total());
         }
         let mut words = Words::default();
         page.content().for_each(|piece| words.extend(piece));

@@ -1,5 +1,7 @@
 //! The words of a text: what is between white space, found 64 bytes at a time.
 
+use huntsman_text::byte_mask::{CHUNK, byte_mask};
+
 /// A word, and whether it has an ASCII digit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
@@ -36,8 +38,6 @@ struct Chunk {
     spaces: u64,
     digits: u64,
 }
-
-const CHUNK: usize = 64;
 
 impl<'a> Words<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
@@ -76,8 +76,8 @@ impl Chunk {
             padded[..bytes.len()].copy_from_slice(bytes);
             &padded
         });
-        let spaces = bits(bytes, |byte| byte == b' ' || byte.wrapping_sub(b'\t') <= b'\r' - b'\t');
-        let digits = bits(bytes, |byte| byte.wrapping_sub(b'0') <= 9);
+        let spaces = byte_mask(bytes, |byte| byte == b' ' || byte.wrapping_sub(b'\t') <= b'\r' - b'\t');
+        let digits = byte_mask(bytes, |byte| byte.wrapping_sub(b'0') <= 9);
         let is_ascii = bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
         let spaces = if is_ascii { spaces } else { spaces | wide_spaces(text, start) };
         Self { start, spaces, digits }
@@ -88,19 +88,6 @@ impl Chunk {
     fn edges(self, is_after_space: bool) -> u64 {
         self.spaces ^ (self.spaces << 1 | u64::from(is_after_space))
     }
-}
-
-/// A bit for each byte. Compilers test many bytes at a time.
-#[inline]
-fn bits(bytes: &[u8; CHUNK], test: impl Fn(u8) -> bool) -> u64 {
-    let mut tested = [0; CHUNK];
-    for (tested, byte) in tested.iter_mut().zip(bytes) {
-        *tested = u8::from(test(*byte));
-    }
-    let eights = tested.as_chunks::<8>().0.iter().enumerate();
-    // The product has the lowest bits of eight bytes side by side in its highest byte.
-    let packed = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-    eights.fold(0, |all, (at, eight)| all | packed(eight) << (8 * at))
 }
 
 /// The bytes of white space that is not ASCII, within the chunk that begins at a place.

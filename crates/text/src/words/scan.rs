@@ -1,0 +1,186 @@
+//! Finds the words of a text.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::byte_mask::{CHUNK, byte_mask};
+
+/// Calls `each` with each word of `text`. `scratch` is empty before and after.
+#[inline]
+pub(super) fn scan(text: &str, scratch: &mut String, mut each: impl FnMut(Found<'_>)) {
+    let mut window = Window::default();
+    let mut at = 0;
+    while at < text.len() {
+        window.read(text.as_bytes(), at);
+        window.each_word(|start, end, has_upper| {
+            let written = &text[at + start..at + end];
+            each(Found { written, has_upper, bytes: &window.bytes, start });
+        });
+        at += window.len;
+        if window.is_cut {
+            at = token(text, at, scratch, &mut each);
+            // In most scripts the next token begins with no ASCII either; a window would be of no use there.
+            while text.as_bytes().get(at + 1).is_some_and(|byte| !byte.is_ascii()) {
+                at = token(text, at + 1, scratch, &mut each);
+            }
+        }
+    }
+}
+
+/// A word that was found.
+pub(super) struct Found<'a> {
+    /// The word, but for capital letters of ASCII.
+    written: &'a str,
+    has_upper: bool,
+    /// It is from `start` on in these bytes, after which others follow.
+    bytes: &'a [u8; CHUNK + SHORT],
+    start: usize,
+}
+
+/// The most bytes of a word that is [packed](Found::packed).
+pub(super) const SHORT: usize = size_of::<u128>();
+
+impl Found<'_> {
+    /// The word, in lower case. `scratch` is empty before and after.
+    #[inline]
+    pub(super) fn with<T>(&self, scratch: &mut String, then: impl FnOnce(&str) -> T) -> T {
+        if !self.has_upper {
+            return then(self.written);
+        }
+        scratch.push_str(self.written);
+        scratch.make_ascii_lowercase();
+        let result = then(scratch);
+        scratch.clear();
+        result
+    }
+
+    /// The bytes of the word in lower case as a number, the first one lowest; `None` if there are more than 16. Different words are different numbers,
+    /// because no word has a NUL.
+    #[inline]
+    pub(super) fn packed(&self) -> Option<u128> {
+        let len = self.written.len();
+        let (_, from_start) = self.bytes.split_at_checked(self.start)?;
+        let bytes = from_start.first_chunk::<SHORT>().filter(|_| len <= SHORT)?;
+        let packed = u128::from_le_bytes(*bytes) & u128::MAX >> (8 * (SHORT - len));
+        Some(if self.has_upper { lower_case(packed) } else { packed })
+    }
+}
+
+/// Turns the capital letters of ASCII among sixteen bytes of ASCII into small ones.
+fn lower_case(bytes: u128) -> u128 {
+    const EACH: u128 = u128::MAX / 255;
+    const HIGHEST: u128 = EACH * 0x80;
+    // The highest bit of each byte says whether it is at least an A, and whether it is beyond Z.
+    let from_a = bytes + EACH * (0x80 - b'A') as u128;
+    let beyond_z = bytes + EACH * (0x7F - b'Z') as u128;
+    bytes | ((from_a & !beyond_z & HIGHEST) >> 2)
+}
+
+/// 64 bytes from the beginning of a token on, a bit each.
+struct Window {
+    bytes: [u8; CHUNK + SHORT],
+    /// The bytes of words. Those of a word are side by side, and words are apart.
+    words: u64,
+    alphanumeric: u64,
+    upper: u64,
+    /// The length of the part that consists of whole tokens of ASCII, and of white space.
+    len: usize,
+    /// Whether a token begins there that is longer than a window, or is not ASCII.
+    is_cut: bool,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { bytes: [b' '; CHUNK + SHORT], words: 0, alphanumeric: 0, upper: 0, len: 0, is_cut: false }
+    }
+}
+
+impl Window {
+    #[inline]
+    fn read(&mut self, text: &[u8], start: usize) {
+        let rest = &text[start..];
+        match rest.first_chunk::<CHUNK>() {
+            Some(chunk) => self.bytes[..CHUNK].copy_from_slice(chunk),
+            None => {
+                self.bytes[..rest.len()].copy_from_slice(rest);
+                self.bytes[rest.len()..].fill(b' ');
+            }
+        }
+        let bytes = self.bytes.first_chunk::<CHUNK>().expect("a window is longer");
+        let spaces = byte_mask(bytes, |byte| byte.is_ascii_whitespace());
+        let alphanumeric = byte_mask(bytes, |byte| byte.is_ascii_alphanumeric());
+        let upper = byte_mask(bytes, |byte| byte.is_ascii_uppercase());
+        let is_ascii = bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
+        let others = if is_ascii { 0 } else { byte_mask(bytes, |byte| byte >= 0x80) };
+        // The bits below the lowest one of the others; all if there are none.
+        let before_others = !others & others.wrapping_sub(1);
+        let len = CHUNK - (spaces & before_others).leading_zeros() as usize;
+        let whole = if len == CHUNK { u64::MAX } else { !(u64::MAX << len) };
+        // Most of these marks end a sentence or a part of it.
+        let marks = byte_mask(bytes, |byte| matches!(byte, b'.' | b'\'' | b':' | b',' | b';' | b'_'));
+        let has_joints = marks & alphanumeric >> 1 != 0 || bytes.contains(&b'_');
+        let words = if has_joints { alphanumeric | joints(bytes) } else { alphanumeric };
+        (self.words, self.alphanumeric, self.upper) = (words & whole, alphanumeric, upper);
+        (self.len, self.is_cut) = (len, others != 0 || len == 0);
+    }
+
+    /// Calls `word` with where each word begins and ends, and whether it has capital letters.
+    #[inline]
+    fn each_word(&self, mut word: impl FnMut(usize, usize, bool)) {
+        let mut starts = self.words & !(self.words << 1);
+        let mut ends = !self.words & self.words << 1;
+        while starts != 0 {
+            let (start, end) = (starts.trailing_zeros(), ends.trailing_zeros());
+            let range = u64::MAX << start & !(u64::MAX << end);
+            // Underscores alone are no word.
+            if self.alphanumeric & range != 0 {
+                word(start as usize, end as usize, self.upper & range != 0);
+            }
+            starts &= starts - 1;
+            ends &= ends - 1;
+        }
+    }
+}
+
+/// The punctuation within words by UAX 29: the underscore joins whatever is beside it, and others join two letters or two digits.
+#[cold]
+fn joints(bytes: &[u8; CHUNK]) -> u64 {
+    let both = byte_mask(bytes, |byte| matches!(byte, b'.' | b'\''));
+    let of_letters = both | byte_mask(bytes, |byte| byte == b':');
+    let of_digits = both | byte_mask(bytes, |byte| matches!(byte, b',' | b';'));
+    let between = |kind: u64| kind << 1 & kind >> 1;
+    let letters = byte_mask(bytes, |byte| byte.is_ascii_alphabetic());
+    let digits = byte_mask(bytes, |byte| byte.is_ascii_digit());
+    let underscores = byte_mask(bytes, |byte| byte == b'_');
+    underscores | of_letters & between(letters) | of_digits & between(digits)
+}
+
+/// Calls `each` with each word of the token that begins at `start`; returns where it ends.
+fn token(text: &str, start: usize, scratch: &mut String, each: &mut impl FnMut(Found<'_>)) -> usize {
+    let rest = &text.as_bytes()[start..];
+    let len = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+    let token = &text[start..start + len];
+    if token.is_ascii() {
+        scratch.push_str(token);
+        scratch.make_ascii_lowercase();
+    } else {
+        normalise(token, scratch);
+    }
+    for word in scratch.unicode_words().map(str::trim).filter(|word| !word.is_empty()) {
+        let mut bytes = [0; CHUNK + SHORT];
+        let packed = word.len().min(SHORT);
+        bytes[..packed].copy_from_slice(&word.as_bytes()[..packed]);
+        each(Found { written: word, has_upper: false, bytes: &bytes, start: 0 });
+    }
+    scratch.clear();
+    start + len
+}
+
+/// Appends the token to `out` in NFKC, without the invisible characters, in lower case.
+fn normalise(token: &str, out: &mut String) {
+    out.extend(token.nfkc().filter(|c| !matches!(c, '\u{200c}' | '\u{200d}' | '\u{feff}' | '\u{ad}')));
+    // The whole string is lower-cased at once, because a sigma at the end of a word has a lower case of its own.
+    if out.chars().any(char::is_uppercase) || out.contains(|c: char| c.to_lowercase().ne([c])) {
+        *out = out.to_lowercase();
+    }
+}
