@@ -78,6 +78,7 @@ fn crates_depend_only_downwards() {
         (
             "huntsman-middleware",
             &[
+                "huntsman-browser",
                 "huntsman-bucket",
                 "huntsman-crawler",
                 "huntsman-detect",
