@@ -2,6 +2,7 @@
 
 mod answers;
 mod auto;
+mod chromium;
 mod failure;
 mod har;
 mod kept;
@@ -137,8 +138,7 @@ impl Render {
             return Err(Failure::Cancelled);
         }
         let renderer = self.renderer.get()?;
-        let network =
-            Arc::new(PageNetwork::new(request, response, rendering, &self.settings, &self.kept, cx));
+        let network = Arc::new(PageNetwork::new(request, response, &self.settings, &self.kept, cx));
         let rendered =
             renderer.render(response.url.as_str(), rendering, Arc::<PageNetwork>::clone(&network)).await;
         renderer.tell(cx.stats()).await;

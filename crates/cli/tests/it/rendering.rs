@@ -42,7 +42,8 @@ fn what_is_learnt_of_pages_is_in_the_report() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let report = report(&folder.path().join("out"));
     assert_eq!(report["pages"], 4);
-    let start = report["render"]["by_shape"].as_array().unwrap().iter().find(|shape| shape["shape"] == "/").unwrap();
+    let start =
+        report["render"]["by_shape"].as_array().unwrap().iter().find(|shape| shape["shape"] == "/").unwrap();
     assert_eq!((&start["needed"], &start["compared"]), (&1.into(), &1.into()), "{report}");
 }
 
@@ -51,7 +52,16 @@ fn a_page_is_fetched_with_its_picture_its_print_and_its_requests() {
     let (folder, site) = (tempfile::tempdir().unwrap(), site());
     let mut fetch = huntsman(folder.path());
     fetch.args(["fetch", site.url("/").as_str(), "--links", "--render", "--profile", "test"]).args(TRUSTED);
-    fetch.args(["--allow-address", "127.0.0.1:*", "--screenshot", "shop.png", "--pdf", "shop.pdf", "--har", "shop.har"]);
+    fetch.args([
+        "--allow-address",
+        "127.0.0.1:*",
+        "--screenshot",
+        "shop.png",
+        "--pdf",
+        "shop.pdf",
+        "--har",
+        "shop.har",
+    ]);
     let said = run(&mut fetch);
     assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 3), "{said:?}");
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();

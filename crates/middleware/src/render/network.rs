@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use huntsman_browser::{Answer, Asked, Kind, Network, NetworkFuture, Refused, Rendering};
+use huntsman_browser::{Answer, Asked, Kind, Network, NetworkFuture, Refused};
 use huntsman_crawler::{Context, FetchErrorKind, Request, Response, SentMark, Timestamp, registrable_domain};
 use url::Url;
 
@@ -22,13 +22,11 @@ pub(super) struct PageNetwork {
     document: Answer,
     subrequests: SubRequests,
     third_party: RenderThirdParty,
-    /// Whether the page may go to another document, because its steps may click.
-    may_navigate: bool,
+    /// Whether the document was asked for.
+    is_begun: AtomicBool,
     kept: Arc<Kept>,
     pub(super) cookies: PageCookies,
     flights: Arc<Flights>,
-    /// Documents to which the page wanted to go.
-    left_to: Mutex<Vec<String>>,
     is_cancelled: AtomicBool,
 }
 
@@ -46,7 +44,6 @@ impl PageNetwork {
     pub(super) fn new(
         request: &Request,
         response: &Response,
-        rendering: &Rendering,
         settings: &RenderSettings,
         kept: &Arc<Kept>,
         cx: &Context,
@@ -61,11 +58,10 @@ impl PageNetwork {
             document,
             subrequests: SubRequests::of(request, &response.url),
             third_party: settings.render_third_party,
-            may_navigate: !rendering.steps.is_empty(),
+            is_begun: AtomicBool::new(false),
             kept: Arc::clone(kept),
             cookies,
             flights: Arc::default(),
-            left_to: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
         }
     }
@@ -78,11 +74,6 @@ impl PageNetwork {
     /// Whether a request was not answered because the crawl stops: then the page is not whole.
     pub(super) fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Documents to which the page wanted to go by itself.
-    pub(super) fn left_to(&self) -> Vec<String> {
-        self.left_to.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn answered(&self, asked: Asked) -> Result<Answer, Refused> {
@@ -98,18 +89,12 @@ impl PageNetwork {
 
     async fn answer_or_refuse(&self, asked: Asked) -> Result<Answer, Refused> {
         let url = Url::parse(&asked.url).map_err(|_| refused("invalid_request"))?;
-        if asked.is_main {
-            if url == self.url && asked.method == "GET" {
-                self.cx.stats().inc("render/source/page");
-                return Ok(self.document.clone());
-            }
-            if !self.may_navigate {
-                let mut left_to = self.left_to.lock().unwrap_or_else(PoisonError::into_inner);
-                if !left_to.contains(&asked.url) {
-                    left_to.push(asked.url);
-                }
-                return Err(refused("navigation"));
-            }
+        // The first document is that of the page, also if the browser writes its address in another way.
+        if asked.is_main
+            && (!self.is_begun.swap(true, Ordering::Relaxed) || url == self.url && asked.method == "GET")
+        {
+            self.cx.stats().inc("render/source/page");
+            return Ok(self.document.clone());
         }
         if !self.allows(&url, asked.kind) {
             return Err(refused("third_party"));

@@ -23,9 +23,7 @@ pub(super) fn put(
 ) {
     count(&rendered, cx);
     network.cookies.store(&rendered.cookies, request, cx);
-    let mut links = rendered.popups;
-    links.extend(network.left_to());
-    let body = with_links(rendered.html, &links);
+    let body = with_links(rendered.html, &rendered.popups);
     let static_body = std::mem::replace(&mut response.body, Bytes::from(body));
     if let Ok(url) = Url::parse(&rendered.url)
         && matches!(url.scheme(), "http" | "https")
@@ -113,12 +111,12 @@ impl PageCookies {
         self.given.iter().map(line_of)
     }
 
-    /// Stores the cookies that scripts set: lines of `Set-Cookie`, each with its address.
+    /// Stores the cookies that scripts set: each with its address, as lines of `Set-Cookie`.
     pub(super) fn store(&self, set: &[(String, String)], request: &Request, cx: &Context) {
         let Some(cookies) = cx.component::<Cookies>().filter(|_| !self.is_off) else { return };
         let now: Timestamp = cx.now();
         cookies.jars().with(&jar_name(request), |jar| {
-            for (line, address) in set {
+            for (address, line) in set {
                 let Ok(url) = Url::parse(address) else { continue };
                 let pair = line.split(';').next().unwrap_or_default();
                 let (name, value) = pair.split_once('=').unwrap_or(("", pair));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use huntsman_browser::{Network, Rendering};
 use huntsman_crawler::{Result, Settings, Stats};
 
+use super::chromium::Chromium;
 use super::failure::RenderError;
 use super::settings::{RenderMode, RenderSettings};
 
@@ -48,8 +49,8 @@ impl Lazy {
 
     /// Chromium by the settings. If they need it in any case, it is looked for at once.
     pub(super) fn chromium(own: &RenderSettings, settings: &Settings) -> Result<Self> {
-        let _ = (own.timeout(), settings);
-        let make = || Err(huntsman_crawler::Error::usage("render: this build has no browser"));
+        let (of_browser, of_crawl) = (own.clone(), settings.clone());
+        let make = move || Ok(Arc::new(Chromium::find(&of_browser, &of_crawl)?) as Arc<dyn Renderer>);
         let lazy = Self { make: Box::new(make), made: Mutex::default() };
         if matches!(own.render, RenderMode::All | RenderMode::Auto) || own.render_browser.is_some() {
             lazy.get()?;

@@ -63,7 +63,7 @@ impl StandIn {
             shots: Vec::new(),
             values: Vec::new(),
             popups: values(&text, "data-popup"),
-            cookies: values(&text, "data-cookie").into_iter().map(|line| (line, url.to_owned())).collect(),
+            cookies: values(&text, "data-cookie").into_iter().map(|line| (url.to_owned(), line)).collect(),
             refused_direct: 0,
             took: started.elapsed(),
         })
