@@ -113,6 +113,7 @@ const NAMES: &[&str] = &[
     "warc/failed",
     "warc/failed_downloads",
     "warc/noarchive",
+    "warc/rendered",
     "warc/responses",
     "warc/revisits",
 ];

@@ -77,7 +77,7 @@ async fn crawl_of(web: &ScriptedDownloader, start: Vec<Request>, set: &[(&str, V
         .downloader(web.clone())
         .set("seed", 7)
         .set("download_delay", 0.0)
-        .set("randomize_download_delay", false)
+        .set("download_delay_jitter", 0.0)
         .set("scope", "host");
     for (name, value) in set {
         builder = builder.set(name, value.clone());
@@ -304,4 +304,29 @@ async fn pages_from_a_cache_do_not_hold_the_place_that_others_need() {
     let again = again.expect("nobody waits for ever");
     assert_eq!((again.report.pages, again.report.stat("render/source/crawl")), (7, 6));
     assert_eq!((web.count("http://h/3"), web.count("http://h/data/3")), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archives_have_the_tree_of_a_page_and_what_it_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = web([("http://h/", "<p data-fetch=\"/list\"></p>"), ("http://h/list", "from a script")]);
+    let archive = folder.path().join("archive");
+    crawl(&web, &[("warc_dir", json!(archive.to_str().unwrap()))]).await;
+    let file = std::fs::read_dir(&archive).unwrap().next().unwrap().unwrap().path();
+    let mut reader = huntsman_warc::WarcReader::new(std::fs::File::open(file).unwrap());
+    let (mut found, mut page) = (BTreeMap::new(), String::new());
+    while let Some(head) = reader.next_head().unwrap() {
+        let block = String::from_utf8_lossy(&reader.block(1 << 20).unwrap().bytes).into_owned();
+        let uri = head.get("WARC-Target-URI").unwrap_or_default().to_owned();
+        if head.kind() == "response" && uri == "http://h/" {
+            page = head.get("WARC-Record-ID").unwrap().to_owned();
+        }
+        if matches!(head.kind(), "response" | "resource") {
+            found.insert(uri, (block, head.get("WARC-Concurrent-To").map(str::to_owned)));
+        }
+    }
+    assert!(found.contains_key("http://h/list"), "{:?}", found.keys());
+    let (tree, of) = &found["urn:dom:http://h/"];
+    assert!(tree.contains("from a script"), "{tree}");
+    assert_eq!(of.as_deref(), Some(page.as_str()));
 }

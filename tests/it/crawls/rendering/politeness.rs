@@ -25,7 +25,7 @@ async fn no_two_requests_of_a_host_are_closer_than_its_delay() {
         ("download_delay", json!(0.4)),
         ("render_pages", json!(3)),
         ("render_timeout", json!(3.0)),
-        ("randomize_download_delay", json!(false)),
+        ("download_delay_jitter", json!(0.0)),
     ];
     let crawled = crawl_all(&site, "/", &set).await;
     assert_eq!(crawled.report.pages, 7);
