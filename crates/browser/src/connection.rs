@@ -77,7 +77,8 @@ impl Connection {
         if !calls.is_over {
             calls.waiting.insert(id, result);
         }
-        let mut command = json!({"id": id, "method": method, "params": params});
+        let mut command = json!({"id": id, "method": method});
+        command["params"] = params;
         if !session.is_empty() {
             command["sessionId"] = session.into();
         }

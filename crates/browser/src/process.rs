@@ -81,7 +81,7 @@ impl Process {
         let targets = Arc::new(Targets::default());
         let events = Arc::clone(&targets);
         let (connection, reading, writing) =
-            Connection::new(stdout, stdin, move |event| events.on_event(event));
+            Connection::new(stdout, stdin, move |event| events.on_event(&event));
         targets.connect(connection.clone());
         let words = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = JoinSet::new();

@@ -99,9 +99,9 @@ impl Targets {
         }
     }
 
-    pub(crate) fn on_event(&self, event: Event) {
+    pub(crate) fn on_event(&self, event: &Event) {
         match event.method.as_str() {
-            "Target.attachedToTarget" => self.attached(&event),
+            "Target.attachedToTarget" => self.attached(event),
             "Target.detachedFromTarget" => {
                 let gone = event.params["sessionId"].as_str().unwrap_or_default();
                 let page = self.known().sessions.remove(gone);
@@ -112,7 +112,7 @@ impl Targets {
             _ => {
                 let page = self.known().sessions.get(&event.session).cloned();
                 match page {
-                    Some(page) => page.on_event(&event),
+                    Some(page) => page.on_event(event),
                     // Of a target whose page has ended.
                     None if event.method == "Fetch.requestPaused" => self.send(
                         &event.session,
@@ -171,9 +171,6 @@ impl Targets {
             self.send(session, "Page.enable", json!({}));
             self.send(session, "Runtime.addBinding", json!({"name": BINDING}));
             self.send(session, "Page.addScriptToEvaluateOnNewDocument", json!({"source": BEFORE}));
-        }
-        if kind == "page" {
-            self.send(session, "Emulation.setFocusEmulationEnabled", json!({"enabled": true}));
         }
         self.send(session, "Runtime.runIfWaitingForDebugger", json!({}));
     }

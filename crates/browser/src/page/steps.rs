@@ -42,6 +42,11 @@ pub(super) enum Stop {
 impl Page {
     /// Does all steps, one after the other.
     pub(super) async fn steps(&self, rendering: &Rendering, gains: &mut Gains) -> Result<(), Stop> {
+        if !rendering.steps.is_empty() {
+            // Each page is to think that it has the focus. Asked before there is a document, it ends the process.
+            let focus = self.command("Emulation.setFocusEmulationEnabled", json!({"enabled": true})).await;
+            focus.map_err(|_ended| Stop::Ended)?;
+        }
         for (step, number) in rendering.steps.iter().zip(1..) {
             self.change(|state| {
                 state.may_leave = true;
