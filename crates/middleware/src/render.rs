@@ -206,8 +206,8 @@ impl Component for Render {
     type Settings = RenderSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // Behind all others: what they made of the response is what the browser gets.
-        hooks.downloader(20).spider(30).persist().at_end()
+        // Behind all others that look at responses: what they made of one is what the browser gets.
+        hooks.downloader(90).spider(30).persist().at_end()
     }
 }
 
