@@ -54,7 +54,7 @@ impl Spider for Goods {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<String>) -> Result<()> {
-        for name in page.css("li::text")?.all() {
+        for name in page.css("li::text")?.get_all().to_vec() {
             println!("{name}");
             out.item(name);
         }

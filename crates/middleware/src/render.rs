@@ -235,12 +235,14 @@ impl DownloaderMiddleware for Render {
 impl SpiderMiddleware for Render {
     fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
         if let Some(rendered) = page.response().extensions.get::<Rendered>() {
-            let refused = rendered.requests.iter().filter(|request| request.answer.is_err()).count();
+            // Images and other kinds that are never asked are no requests of the crawl.
+            let asked = rendered.requests.iter().filter(|request| request.kind.is_some());
+            let refused = asked.clone().filter(|request| request.answer.is_err()).count();
             let record = json!({
                 "ms": u64::try_from(rendered.took.as_millis()).unwrap_or(u64::MAX),
-                "requests": rendered.requests.len(),
+                "requests": asked.clone().count(),
                 "refused": refused,
-                "bytes": rendered.requests.iter().map(|request| request.bytes).sum::<u64>(),
+                "bytes": asked.map(|request| request.bytes).sum::<u64>(),
                 "incomplete": rendered.is_incomplete,
             });
             page.record_fields.insert("render".to_owned(), record);

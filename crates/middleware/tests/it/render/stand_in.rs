@@ -62,7 +62,7 @@ impl StandIn {
             console: Vec::new(),
             shots: Vec::new(),
             values: Vec::new(),
-            popups: values(&text, "data-popup"),
+            popups: values(&text, "data-popup").iter().map(|to| page.join(to)).collect(),
             cookies: values(&text, "data-cookie").into_iter().map(|line| (url.to_owned(), line)).collect(),
             refused_direct: 0,
             took: started.elapsed(),
