@@ -37,6 +37,10 @@ struct Forms;
 #[doc = include_str!("../docs/guide/sessions.md")]
 struct Sessions;
 
+#[cfg(feature = "render")]
+#[doc = include_str!("../docs/guide/rendering.md")]
+struct Rendering;
+
 #[doc = include_str!("../docs/guide/recipes.md")]
 struct Recipes;
 

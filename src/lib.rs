@@ -58,6 +58,8 @@ pub use huntsman_html as html;
 pub use huntsman_jobs as jobs;
 pub use huntsman_metrics as metrics;
 pub use huntsman_middleware as middleware;
+#[cfg(feature = "render")]
+pub use huntsman_middleware::browser;
 pub use huntsman_middleware::{DeclaredItem, DeclaredSpider};
 pub use huntsman_output as output;
 #[cfg(feature = "project")]
@@ -80,11 +82,15 @@ pub mod prelude {
         Pipeline, Plugin, Profile, Request, Response, Result, Rule, Rules, Spider, SpiderMiddleware, Start,
         XPathScope, XmlFeed, spider_fn,
     };
+    #[cfg(feature = "render")]
+    pub use huntsman_middleware::browser::Rendering;
     pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use huntsman_middleware::{
         Faults, FromWarcBuilder, ItemChecks, Media, MediaItem, StoredFile, Validate, Validation, Warc,
         WarcBuilder,
     };
+    #[cfg(feature = "render")]
+    pub use huntsman_middleware::{RenderRequest, RenderedPage};
     #[cfg(feature = "project")]
     pub use huntsman_project::{Arguments, Project};
     pub use serde::{Deserialize, Serialize};

@@ -192,6 +192,15 @@ impl Context {
         self.1.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Gives back the start that came with the request of a visit, if nothing was sent with it. A middleware that waits for long without
+    /// sending calls it: while a start is held, its host has one place less, and what it waits for may need that place. It costs the host
+    /// no delay.
+    pub fn give_back_start(&self) {
+        if let Some(unused) = self.take_ticket() {
+            self.tell(Message::Ended(unused, Outcome::Unused));
+        }
+    }
+
     /// A context without an engine, for tests of components: downloads fail, and control messages are discarded.
     pub fn detached(settings: Settings) -> Self {
         Self::new(settings, Stats::default(), Vec::new(), Components::default(), None)

@@ -1,5 +1,6 @@
 //! The downloader trait and its errors: a downloader turns one request into one response or one error.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
@@ -227,6 +228,8 @@ pub enum ProxyFault {
 #[derive(Debug)]
 pub struct FetchError {
     kind: FetchErrorKind,
+    /// The drop reason of a middleware that decided against a nested download.
+    reason: Option<Cow<'static, str>>,
     message: String,
     /// `None` if the downloader did not say: then the kind decides.
     proxy_fault: Option<ProxyFault>,
@@ -243,6 +246,7 @@ impl FetchError {
     pub fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
+            reason: None,
             message: message.into(),
             proxy_fault: None,
             status: None,
@@ -263,6 +267,12 @@ impl FetchError {
     /// Adds the certificate for which the connection was refused.
     pub fn with_certificate(mut self, refused: RefusedCertificate) -> Self {
         self.certificate = Some(Box::new(refused));
+        self
+    }
+
+    /// Adds the drop reason of the middleware that decided against a nested download.
+    pub(crate) fn with_reason(mut self, reason: Cow<'static, str>) -> Self {
+        self.reason = Some(reason);
         self
     }
 
@@ -327,6 +337,12 @@ impl FetchError {
     /// The kind of failure.
     pub fn kind(&self) -> FetchErrorKind {
         self.kind
+    }
+
+    /// Stable name in snake_case of why there is no response: that of the kind, or the drop reason of the middleware that decided against a
+    /// nested download, such as `robots`.
+    pub fn reason(&self) -> &str {
+        self.reason.as_deref().unwrap_or(self.kind.name())
     }
 
     /// Status of the response, if headers were received.

@@ -173,7 +173,7 @@ pub use pipeline::{ConcurrentPipeline, OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use rate_limit::RateLimit;
 pub use report::{CrawlReport, FailedRule, HostReport, human_bytes};
-pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, FoundBy, Nested, Request};
+pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, FoundBy, Nested, Request, SentMark};
 pub use response::{Response, Timings};
 pub use route::RouteError;
 pub use rules::{Rule, Rules};

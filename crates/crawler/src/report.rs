@@ -41,6 +41,9 @@ pub struct CrawlReport {
     pub seed: u64,
     /// Version of the crawler.
     pub version: &'static str,
+    /// What components tell of the crawl besides stats, by their names.
+    #[serde(flatten)]
+    pub sections: BTreeMap<String, Value>,
     #[serde(skip)]
     pub(crate) components: Components,
 }

@@ -1,6 +1,7 @@
 //! A request: plain data that survives a restart.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -42,6 +43,22 @@ impl std::fmt::Debug for Fingerprint {
 /// goes to the caller instead of a callback.
 #[derive(Clone, Copy, Debug)]
 pub struct Nested;
+
+/// Tells, in the extensions of a request, whether it was sent to the network: until then it waits for the pace of its host. Clones share
+/// the mark.
+#[derive(Clone, Debug, Default)]
+pub struct SentMark(Arc<AtomicBool>);
+
+impl SentMark {
+    /// Whether the request was sent.
+    pub fn is_sent(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// How a request came to be. The guards against traps judge links that were followed automatically, and let the
 /// spider's own requests pass.

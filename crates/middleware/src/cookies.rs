@@ -193,7 +193,7 @@ impl Cookies {
 }
 
 /// The name of the jar that a request uses.
-fn jar_name(request: &Request) -> String {
+pub(crate) fn jar_name(request: &Request) -> String {
     match request.meta.get(meta::COOKIEJAR.name()) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(name)) => name.clone(),

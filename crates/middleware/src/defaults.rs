@@ -38,7 +38,10 @@ impl Defaults {
 
 impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
-        crate::install_built_in(builder)
+        let builder = crate::install_built_in(builder);
+        #[cfg(feature = "render")]
+        let builder = builder.component(crate::Render::from_settings);
+        builder
             .with_settings::<AuditSettings>()
             .with_settings::<FeedSettings>()
             .with_settings::<ItemCheckSettings>()

@@ -65,6 +65,8 @@ mod record_replay;
 mod recording;
 mod redirect;
 mod referer;
+#[cfg(feature = "render")]
+mod render;
 mod retry;
 mod robots_sitemaps;
 mod robots_txt;
@@ -123,12 +125,19 @@ pub use defaults::Defaults;
 pub use fixture::{
     Contract, Count, EXCHANGE_ENDING, Exchange, Expectation, ExpectedRequest, Fixture, Given, exchanges_in,
 };
+#[cfg(feature = "render")]
+pub use huntsman_browser as browser;
 pub use item_checks::{
     Fault, Faults, ItemCheckSettings, ItemChecks, OnInvalid, Schema, Validate, Validation,
 };
 pub use link_settings::{LinkRule, LinkSettings};
 pub use media::{FileStatus, ImageTarget, Media, MediaItem, MediaSettings, StoredFile};
 pub use only::OnlyUrls;
+#[cfg(feature = "render")]
+pub use render::{
+    Render, RenderError, RenderFuture, RenderMode, RenderRequest, RenderSandbox, RenderSettings,
+    RenderThirdParty, Rendered, RenderedPage, Renderer,
+};
 pub use robots_sitemaps::RobotsSitemaps;
 pub use scope::{OffsiteSettings, OutOfScope, RejectReason, Scope, ScopeRules, UrlPattern};
 pub use stored::{StoredCheck, StoredKind};

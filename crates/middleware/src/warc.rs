@@ -5,6 +5,8 @@ mod export;
 mod failed;
 mod folder;
 mod known;
+#[cfg(feature = "render")]
+mod rendered;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -348,6 +350,15 @@ impl DownloaderMiddleware for Warc {
 
 impl SpiderMiddleware for Warc {
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        #[cfg(feature = "render")]
+        if let Some(archived) = page.response().extensions.get::<Archived>()
+            && let Some(rendered) = page.response().extensions.get::<crate::Rendered>()
+        {
+            let members = archived.rendered(page, rendered, self.options);
+            checked(self.folder.append(&members, cx.now()), cx)?;
+            cx.stats().inc("warc/rendered");
+            count_bytes(members.len(), cx);
+        }
         if self.has_outlinks
             && let Some(archived) = page.response().extensions.get::<Archived>()
         {

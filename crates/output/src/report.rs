@@ -70,6 +70,9 @@ pub struct Report {
     /// Set with `--copyvio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copyvio: Option<CopyvioReport>,
+    /// What components tell of the crawl besides stats, by their names.
+    #[serde(flatten)]
+    pub sections: BTreeMap<String, Value>,
     /// The error that ended the crawl, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -230,6 +233,7 @@ impl Report {
             near_dup,
             copyvio,
             audit: None,
+            sections: report.sections,
             error: None,
         }
     }
@@ -269,6 +273,7 @@ impl Report {
             near_dup,
             copyvio,
             audit: None,
+            sections: BTreeMap::new(),
             error: Some(error),
         }
     }

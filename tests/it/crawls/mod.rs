@@ -25,6 +25,8 @@ mod process;
 mod proxies;
 mod quality;
 mod redirects;
+#[cfg(feature = "render")]
+mod rendering;
 mod requests;
 mod robots;
 mod routes;

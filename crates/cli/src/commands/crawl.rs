@@ -2,6 +2,8 @@
 
 mod archive;
 mod args;
+#[cfg(feature = "render")]
+pub(super) mod rendering;
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -122,6 +124,8 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     };
     let downloader = HttpDownloader::new(&config.settings)?;
     job::check(&config)?;
+    #[cfg(feature = "render")]
+    rendering::check(&config.settings)?;
     let only = args.reach.only.as_deref().map(OnlyUrls::from_file).transpose()?;
     let seeds = match &extras.declared {
         Some(declared) => declared.spider.start_urls()?,

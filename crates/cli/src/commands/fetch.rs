@@ -1,12 +1,16 @@
 //! `huntsman fetch`: fetches one page with all middlewares and prints it.
 
+#[cfg(feature = "render")]
+mod rendering;
+
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Args, ValueHint};
-use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
+#[cfg(feature = "render")]
+use huntsman::middleware::{Rendered, RenderedPage};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start};
 use serde_json::json;
-use url::Url;
 
 use crate::args::{NetworkArgs, SettingsArgs};
 use crate::config::Config;
@@ -16,6 +20,8 @@ use crate::progress::Screen;
 use crate::reachable::{self, advice};
 use crate::render::{escape, escape_document, escape_json, warn};
 use crate::spider::PageRecord;
+#[cfg(feature = "render")]
+use rendering::RenderArgs;
 
 /// Flags of `fetch`.
 #[derive(Debug, Args)]
@@ -39,6 +45,10 @@ pub(crate) struct FetchArgs {
     /// Prints status and headers.
     #[arg(long, group = "what")]
     pub(crate) headers: bool,
+
+    #[cfg(feature = "render")]
+    #[command(flatten)]
+    pub(crate) render: RenderArgs,
 
     #[command(flatten)]
     pub(crate) network: NetworkArgs,
@@ -65,7 +75,8 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
         (.., true) => Part::Headers,
         _ => Part::Body,
     };
-    let command = vec![
+    #[cfg_attr(not(feature = "render"), expect(unused_mut, reason = "rendering adds to it"))]
+    let mut command = vec![
         // There is only one page, so no delay is needed, and every status and content type is worth showing.
         ("download_delay", json!(0.0)),
         ("httperror_allow_all", json!(true)),
@@ -77,9 +88,19 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
         // The result is printed at the end.
         ("log_level", json!("off")),
     ];
+    #[cfg(feature = "render")]
+    command.extend(args.render.settings());
     let config = Config::load(&args.settings, command, args.network.settings())?;
+    #[cfg(feature = "render")]
+    super::crawl::rendering::check(&config.settings)?;
     logging::start(&config.settings, &Screen::plain())?;
-    let fetched = fetch(config, huntsman::parse_web_url(&args.url)?, part).await?;
+    let url = huntsman::parse_web_url(&args.url)?;
+    let request = Request::get(url.clone());
+    #[cfg(feature = "render")]
+    let request = args.render.applied(request);
+    let fetched = fetch(config, request, part).await?;
+    #[cfg(feature = "render")]
+    args.render.write(&url, fetched.rendered.as_ref())?;
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
         let text = String::from_utf8_lossy(&fetched.output);
@@ -101,13 +122,16 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
 struct FetchedPage {
     status: http::StatusCode,
     output: Vec<u8>,
+    #[cfg(feature = "render")]
+    rendered: Option<Rendered>,
 }
 
-async fn fetch(config: Config, url: Url, part: Part) -> Outcome<FetchedPage> {
+async fn fetch(config: Config, request: Request, part: Part) -> Outcome<FetchedPage> {
+    let url = request.url.clone();
     let downloader = HttpDownloader::new(&config.settings)?;
     reachable::look_at(std::slice::from_ref(&url), &config.settings, &downloader).await?;
     let fetched = Arc::new(Mutex::new(None));
-    let spider = OnePage { url: url.clone(), part, fetched: Arc::clone(&fetched) };
+    let spider = OnePage { request, part, fetched: Arc::clone(&fetched) };
     let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
     let report = crawler.run().await?;
     if let Some(fetched) = fetched.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -118,7 +142,7 @@ async fn fetch(config: Config, url: Url, part: Part) -> Outcome<FetchedPage> {
 }
 
 struct OnePage {
-    url: Url,
+    request: Request,
     part: Part,
     fetched: Arc<Mutex<Option<FetchedPage>>>,
 }
@@ -131,7 +155,7 @@ impl Spider for OnePage {
     }
 
     fn start(&self) -> Start {
-        Start::urls([self.url.to_string()])
+        Start::requests([self.request.clone()])
     }
 
     fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
@@ -147,7 +171,12 @@ impl Spider for OnePage {
             Part::Links => page.links().iter().map(|url| format!("{url}\n")).collect::<String>().into_bytes(),
             Part::Headers => headers(page).into_bytes(),
         };
-        let fetched = FetchedPage { status: page.response().status, output };
+        let fetched = FetchedPage {
+            status: page.response().status,
+            output,
+            #[cfg(feature = "render")]
+            rendered: page.rendered().cloned(),
+        };
         *self.fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some(fetched);
         Ok(())
     }

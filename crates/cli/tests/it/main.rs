@@ -31,6 +31,8 @@ mod new;
 mod pdf_text;
 mod record;
 mod refusals;
+#[cfg(feature = "render")]
+mod rendering;
 mod resume;
 mod serve;
 mod sessions;

@@ -224,6 +224,7 @@ impl Crawler {
             seeds,
             hosts,
             seed: cx.seed(),
+            sections: std::collections::BTreeMap::new(),
             version: env!("CARGO_PKG_VERSION"),
             losses: cx.losses(),
             failed_rules: Vec::new(),

@@ -39,7 +39,8 @@ impl Exchange for Core {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
                         let kind =
                             FetchErrorKind::of_name(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
-                        let error = FetchError::new(kind, format!("{component}: {detail}"));
+                        let error = FetchError::new(kind, format!("{component}: {detail}"))
+                            .with_reason(reason.reason.clone());
                         return Err(match reason.status {
                             Some(status) => error.with_status(status),
                             None => error,

@@ -9,7 +9,7 @@ use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
 use crate::host_stats::HostStats;
 use crate::meta;
 use crate::pace::{Flight, Pace};
-use crate::request::Request;
+use crate::request::{Request, SentMark};
 use crate::response::Response;
 use crate::retry_after::requested_wait;
 use crate::schedule::{Outcome, Ticket};
@@ -53,6 +53,9 @@ impl Sender {
             TicketEnd { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
         let started = cx.now();
         self.requests.inc();
+        if let Some(mark) = request.extensions.get::<SentMark>() {
+            mark.set();
+        }
         let mut result = if cx.has_observers() {
             cx.emit(&Event::RequestReachedDownloader { request });
             self.downloader.fetch_watched(request, Watch::new(cx, request)).await

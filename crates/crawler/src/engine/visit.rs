@@ -11,7 +11,7 @@ use super::core::Core;
 use super::parse::{Job, Parsed, Verdict};
 use super::release_counts::MAX_RELEASES;
 use crate::client::FetchId;
-use crate::context::{Context, Message};
+use crate::context::Context;
 use crate::drop::{DropReason, DropState, Dropped};
 use crate::error::{Result, panic_message};
 use crate::event::Event;
@@ -21,7 +21,7 @@ use crate::host::HostKey;
 use crate::meta;
 use crate::request::Request;
 use crate::response::Response;
-use crate::schedule::{Outcome, Ticket};
+use crate::schedule::Ticket;
 
 /// How a visit ended, for the loop's limits and report.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Visit {
         let visit = Self { core, lease: lease.id, host, origin: lease.request.clone(), cx };
         let end = match AssertUnwindSafe(visit.exchange(lease.request)).catch_unwind().await {
             Ok(exchanged) => {
-                visit.return_ticket();
+                visit.cx.give_back_start();
                 match exchanged {
                     Exchanged::Page(request, response) => visit.page(request, response).await?,
                     Exchanged::Reschedule(request) => visit.reschedule(request).await?,
@@ -87,7 +87,7 @@ impl Visit {
                 }
             }
             Err(panic) => {
-                visit.return_ticket();
+                visit.cx.give_back_start();
                 let reason = DropReason::failed("panic").detail(panic_message(&*panic));
                 visit.drop_as(visit.origin.clone(), "middleware", reason).await?
             }
@@ -99,13 +99,6 @@ impl Visit {
         match self.core.offsite(&request, &self.core.spider.allowed_domains()) {
             Some(reason) => Exchanged::Drop(request, "offsite", reason),
             None => self.core.chain.exchange(request, &self.core.sender, &self.cx).await,
-        }
-    }
-
-    /// Gives back a start that nothing was sent with: it costs the slot no delay.
-    fn return_ticket(&self) {
-        if let Some(unused) = self.cx.take_ticket() {
-            self.core.cx.tell(Message::Ended(unused, Outcome::Unused));
         }
     }
 

@@ -22,6 +22,16 @@ pub(super) struct Archived {
 }
 
 impl Archived {
+    #[cfg(feature = "render")]
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    #[cfg(feature = "render")]
+    pub(super) fn date(&self) -> &str {
+        &self.date
+    }
+
     /// The links of the page as a record about its response, in the form of Heritrix.
     pub(super) fn outlinks(&self, links: &[Url], options: Options) -> Vec<u8> {
         let mut seen = HashSet::new();

@@ -7,4 +7,6 @@ mod incremental;
 mod noise;
 mod record_replay;
 mod recording;
+#[cfg(feature = "render")]
+mod render;
 mod warc;

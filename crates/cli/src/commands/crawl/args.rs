@@ -81,6 +81,10 @@ pub(crate) struct SiteArgs {
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
 
+    #[cfg(feature = "render")]
+    #[command(flatten)]
+    pub(crate) render: super::rendering::RenderArgs,
+
     #[command(flatten)]
     pub(crate) pace: PaceArgs,
 
@@ -450,6 +454,8 @@ impl SiteArgs {
         set(&mut flags, "warc_outlinks", self.output.warc_outlinks.then_some(true));
         flags.extend(self.output.replay.iter().flat_map(|folder| replay(folder)));
         flags.extend(self.archive.settings());
+        #[cfg(feature = "render")]
+        flags.extend(self.render.settings());
         if let Some(mode) = self.avoid_dup.avoid_dup {
             flags.extend([
                 ("avoid_dup_content_enabled", json!(true)),

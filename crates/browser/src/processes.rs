@@ -1,0 +1,72 @@
+//! The processes of a browser, as the system tells them: who they are, and what memory they have.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// What the command line of a process of pages has.
+const OF_PAGES: &[u8] = b"--type=renderer";
+
+/// A process of a group.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) id: i32,
+    /// Memory that would be free without it, in bytes.
+    pub(crate) own: u64,
+    /// Memory that it shares as files, in bytes.
+    shared: u64,
+}
+
+impl Member {
+    /// Whether it runs pages.
+    pub(crate) fn has_pages(&self) -> bool {
+        fs::read(format!("/proc/{}/cmdline", self.id))
+            .is_ok_and(|line| memchr::memmem::find(&line, OF_PAGES).is_some())
+    }
+
+    pub(crate) fn kill(&self) {
+        if let Some(id) = Pid::from_raw(self.id) {
+            let _gone = kill_process(id, Signal::KILL);
+        }
+    }
+}
+
+/// The processes of a group that still run.
+pub(crate) fn members(group: i32) -> Vec<Member> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    ids.filter(|id| is_in(*id, group)).map(member).collect()
+}
+
+/// Memory of all members in bytes. What they share as files counts once.
+pub(crate) fn memory(members: &[Member]) -> u64 {
+    let shared = members.iter().map(|member| member.shared).max().unwrap_or_default();
+    members.iter().map(|member| member.own).sum::<u64>() + shared
+}
+
+fn is_in(id: i32, group: i32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
+    // The name of the program is in parentheses and may have any characters.
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let mut fields = fields.split_ascii_whitespace();
+    let is_alive = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
+    is_alive && fields.nth(1).and_then(|field| field.parse().ok()) == Some(group)
+}
+
+fn member(id: i32) -> Member {
+    // `smaps` would be exact, but those of a process in a sandbox can be read by root only.
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let kilobytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default()
+    };
+    let own = kilobytes("RssAnon:") + kilobytes("RssShmem:");
+    Member { id, own: own * 1024, shared: kilobytes("RssFile:") * 1024 }
+}
+
+/// Kills all processes of a group at once.
+pub(crate) fn kill_group(group: i32) {
+    if let Some(group) = Pid::from_raw(group) {
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
+}
