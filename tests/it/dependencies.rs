@@ -43,7 +43,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-json-path", &[]),
         ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
-        ("huntsman-warc", &[]),
+        ("huntsman-warc", &["huntsman-bucket"]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
         ("huntsman-redis", &[]),

@@ -296,8 +296,9 @@ pub(crate) struct IndexArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files of JSON lines (also compressed with gzip or zstd) with id, lang and text, html or simhash; WARC files of
-    /// crawls and of texts (.warc.gz, .warc.wet.gz); folders of these and of .txt and .html files; patterns in quotes; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
-    /// environment variables AWS_*; `-` for JSON lines on stdin.
+    /// crawls and of texts (.warc.gz, .warc.wet.gz), also in WACZ files (.wacz); folders of these and of .txt and .html files; patterns in quotes;
+    /// `s3://BUCKET/PREFIX`, `s3://BUCKET/KEY` and patterns for the same in a bucket, configured by the environment variables AWS_*; `-` for JSON lines
+    /// on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
 
@@ -306,7 +307,8 @@ pub(crate) struct InputArgs {
     pub(crate) lang: Option<String>,
 
     /// CSV file with a header line and a column `id`: only these documents are read. A column `lang` gives their
-    /// languages, and a column `path` the file in a folder that has an id.
+    /// languages, and a column `path` the file in a folder that has an id. Or a CDXJ index (.cdxj, .cdx.gz): only the records that its lines name are
+    /// read, by ranges, of the files beside it and of INPUT (WARC files, or the folder or prefix that its file names are relative to).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(crate) ids: Option<PathBuf>,
 
