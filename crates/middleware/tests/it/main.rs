@@ -7,4 +7,5 @@ mod incremental;
 mod noise;
 mod record_replay;
 mod recording;
+mod replay;
 mod warc;
