@@ -305,7 +305,7 @@ const NAMED_ELSEWHERE: [(&str, &str); 14] = [
     ("avoid_dup", "the command reports what it learnt; the adapter for spider's crawls is made of it"),
     (
         "from_warc",
-        "the command looks at no network before a crawl over archives, and the prelude has its builder",
+        "the command looks at no network before a crawl over archives and begins with their pages, and the prelude has its builder",
     ),
     ("http_cache", "the commands `cache` and `verify` read its files"),
     ("http_compression", "the recording decodes bodies by the same limits"),
