@@ -254,7 +254,7 @@ fn a_packed_archive_gives_what_its_files_give() {
     let said = run(huntsman(dir.path()).args(["warc", "get", "packed.wacz", site.url("/packed").as_str()]));
     assert_eq!((said.code, &*said.stdout), (Some(0), "<title>Packed</title>text"), "{said:?}");
     let said = run(huntsman(dir.path()).args(["dedup", "hash", "packed.wacz"]));
-    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 5), "{said:?}");
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 6), "five pages and robots.txt: {said:?}");
     let said = over(dir.path(), &["crawl", "packed.wacz"]);
     assert!(said.code == Some(2) && said.stderr.contains("is an archive and not a URL"), "{said:?}");
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Method, header};
-use huntsman_crawler::{CrawlerBuilder, Output, Page, Request, spider_fn};
+use huntsman_crawler::{CrawlerBuilder, HttpDownloader, Output, Page, Request, spider_fn};
 use huntsman_middleware::{Defaults, Warc, WarcBuilder};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use huntsman_warc::{Archives, PageText, WaczOptions, pack_wacz};
@@ -115,7 +115,8 @@ async fn archive(site: &RunningSite, sent: &Sent, folder: &Path) {
         ("retry_enabled", false),
         ("redirect_enabled", false),
     ];
-    let mut crawler = CrawlerBuilder::new(spider).plugin(Defaults).warc(Warc::to(folder));
+    let crawler = CrawlerBuilder::new(spider).plugin(Defaults).downloader_with(HttpDownloader::new);
+    let mut crawler = crawler.warc(Warc::to(folder));
     for (name, value) in settings {
         crawler = crawler.set(name, value);
     }
