@@ -22,7 +22,9 @@ warc=1.8.1
 # The validator of WACZ files. It needs an environment of its own, because it asks for other versions of the above.
 wacz=0.6.0
 spark=4.3.0
-PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin:$tools/warc-$warc/bin:$tools/wacz-$wacz/bin"
+# A player of archives, also in an environment of its own.
+pywb=2.10.0
+PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin:$tools/warc-$warc/bin:$tools/wacz-$wacz/bin:$tools/pywb-$pywb/bin"
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -73,6 +75,8 @@ need strace strace
 # Tests of pages look at them in a browser.
 need chromium chromium
 need chromedriver chromium-driver
+# A program that writes archives in its own way.
+need wget wget
 # Tests of power cuts, and the S3 server.
 need python3 python3
 
@@ -99,6 +103,8 @@ if ! has warc-python; then
 fi
 
 has wacz || venv "wacz-$wacz" "wacz==$wacz"
+
+has wb-manager || venv "pywb-$pywb" "pywb==$pywb"
 
 if $has_spark; then
     need java openjdk-17-jre-headless

@@ -1,6 +1,6 @@
 //! Archives: files of any program, cut, hurt or made up.
 
-use huntsman::warc::{Check, Payload, WarcReader, index_file};
+use huntsman::warc::{Archives, CaptureKey, Captures, Check, Payload, WarcReader, index_file};
 
 /// Longest block that is kept.
 const MAX_BLOCK: u64 = 1 << 20;
@@ -36,4 +36,24 @@ pub(crate) fn warc(data: &[u8]) {
     }
     let _ = Check::default().file("a.warc", &mut WarcReader::new(data));
     let _ = index_file(&mut WarcReader::new(data), "a.warc", |line| assert!(!line.contains('\n')));
+}
+
+/// A packed file, and the lines of an index: what is found is within the file, and answers or tells why not.
+pub(crate) fn wacz(data: &[u8]) {
+    let folder = tempfile::tempdir().expect("a directory for temporary files");
+    for name in ["a.wacz", "a.cdxj"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, data).expect("a file in an own directory");
+        let Ok(archives) = Archives::named(&[path]) else { continue };
+        for file in archives.files() {
+            assert!(file.length().expect("it is there") <= data.len() as u64, "a part is within its file");
+        }
+        let Ok(captures) = Captures::read(&archives, |_, _| {}) else { continue };
+        let key = CaptureKey::of("http://site.example/").expect("a URL");
+        for capture in captures.of(key) {
+            if let Ok(answer) = captures.answer(capture, MAX_BLOCK) {
+                assert!(answer.payload.body().len() as u64 <= MAX_BLOCK);
+            }
+        }
+    }
 }

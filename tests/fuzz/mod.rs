@@ -54,6 +54,7 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("forms", select::forms),
     ("links", select::links),
     ("warc", archives::warc),
+    ("wacz", archives::wacz),
 ];
 
 /// The first line and the rest.

@@ -47,7 +47,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-json-path", &[]),
         ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
-        ("huntsman-warc", &[]),
+        ("huntsman-warc", &["huntsman-bucket"]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
         ("huntsman-redis", &[]),
@@ -319,7 +319,7 @@ const NAMED_ELSEWHERE: [(&str, &str); 15] = [
     ("cookies", "scripts of a rendered page see and set the cookies of the crawl"),
     (
         "from_warc",
-        "the command looks at no network before a crawl over archives, and the prelude has its builder",
+        "the command looks at no network before a crawl over archives and begins with their pages, and the prelude has its builder",
     ),
     ("http_cache", "the commands `cache` and `verify` read its files"),
     ("http_compression", "the recording decodes bodies by the same limits"),

@@ -2,12 +2,11 @@
 //!
 //! Each way of reading goes once over all files, on one core. A megabyte is a million bytes of records without their compression.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueHint};
-use huntsman::warc::{Captures, Check, WarcReader, index_file, named_files};
+use huntsman::warc::{Archives, Captures, Check, WarcReader, index_file};
 use huntsman_cli::exit::{Exit, Failure, Outcome};
 use huntsman_cli::process::cpu_seconds;
 use huntsman_cli::render::say;
@@ -24,16 +23,17 @@ pub(crate) fn run(args: &WarcArgs) -> Outcome {
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }
-    let files = named_files(&args.files).map_err(|error| Failure::usage(error.to_string()))?;
+    let archives = Archives::named(&args.files).map_err(|error| Failure::usage(error.to_string()))?;
+    let files = archives.files();
     let failed = |error: &dyn std::fmt::Display| Failure::crawl(error.to_string());
     let (mut records, mut unpacked, mut packed) = (0_u64, 0_u64, 0_u64);
-    for path in &files {
-        packed += std::fs::metadata(path)?.len();
+    for file in files {
+        packed += file.length()?;
     }
     println!("                  seconds  CPU s    MB/s");
     let read = measured(|| {
-        for path in &files {
-            let mut reader = WarcReader::new(File::open(path)?);
+        for file in files {
+            let mut reader = WarcReader::new(file.open()?);
             while reader.next_head().map_err(|error| failed(&error))?.is_some() {
                 records += 1;
                 reader
@@ -54,21 +54,21 @@ pub(crate) fn run(args: &WarcArgs) -> Outcome {
         "check digests",
         measured(|| {
             let mut check = Check::default();
-            for path in &files {
-                check.file("", &mut WarcReader::new(File::open(path)?)).map_err(|error| failed(&error))?;
+            for file in files {
+                check.file("", &mut WarcReader::new(file.open()?)).map_err(|error| failed(&error))?;
             }
             Ok(())
         })?,
     );
     show(
         "captures",
-        measured(|| Captures::read(&files, |_, _| {}).map(drop).map_err(|error| failed(&error)))?,
+        measured(|| Captures::read(&archives, |_, _| {}).map(drop).map_err(|error| failed(&error)))?,
     );
     show(
         "index",
         measured(|| {
-            for path in &files {
-                let mut reader = WarcReader::new(File::open(path)?);
+            for file in files {
+                let mut reader = WarcReader::new(file.open()?);
                 index_file(&mut reader, "a", drop).map_err(|error| failed(&error))?;
             }
             Ok(())

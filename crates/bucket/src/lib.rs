@@ -1,12 +1,19 @@
 //! A client for a bucket of S3 or a compatible server: set up from the environment, with errors that say what to do.
 //!
-//! It decides nothing about objects: what is listed, read and written is up to the crates that use it.
+//! [`find`] leads from an address to an [`Object`] or a [`Listing`], whose bytes are fetched ahead of their reader. What is read and written is up to
+//! the crates that use it.
+
+mod objects;
 
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Error as NameError;
 use object_store::{BackoffConfig, ClientConfigKey, Error, RetryConfig};
+
+pub use objects::{
+    Ahead, Bucket, FindError, Found, Listing, Object, Page, Pieces, REQUESTS, Reader, find, pieces,
+};
 
 const CREDENTIALS: &str = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
 

@@ -347,6 +347,17 @@ impl Context {
         self.0.cpu.lend(|| tokio::runtime::Handle::current().block_on(future))
     }
 
+    /// Runs work that computes, such as compression, where callbacks run: as much at once as there are processors, and not on the threads that
+    /// serve the network. It waits behind what was given before.
+    ///
+    /// # Errors
+    /// The work panicked.
+    pub async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let (sender, result) = oneshot::channel();
+        self.0.cpu.spawn(move || drop(sender.send(work())));
+        result.await.map_err(|_| Error::msg("work on a worker thread panicked"))
+    }
+
     /// Fetches a request through the downloader chain and the slot of its host, and returns the response to the
     /// caller. Redirects and retries are followed as in the crawl.
     ///

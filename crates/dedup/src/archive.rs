@@ -71,7 +71,7 @@ pub(crate) fn documents(
 ) -> Result<ControlFlow<()>, String> {
     let mut reader = WarcReader::new(file);
     loop {
-        let body = match next(&mut reader, max_document, id) {
+        let body = match next(&mut reader, 0, max_document, id) {
             Ok(Some(Some(body))) => body,
             Ok(Some(None)) => continue,
             Ok(None) => return Ok(ControlFlow::Continue(())),
@@ -85,9 +85,19 @@ pub(crate) fn documents(
     }
 }
 
-/// The document of the next record, if it can be one.
+/// The document of the record that an index names; `None` if it can be none.
+pub(crate) fn member(record: impl Read, offset: u64, max_document: u64, id: ArchiveId) -> Option<Body> {
+    match next(&mut WarcReader::new(record), offset, max_document, id) {
+        Ok(Some(body)) => body,
+        Ok(None) => Some(Body::Unreadable(format!("no record begins at byte {offset}"))),
+        Err(error) => Some(Body::Unreadable(error.behind(offset).to_string())),
+    }
+}
+
+/// The document of the next record, if it can be one. `start` is where the reader began in its file.
 fn next<R: Read>(
     reader: &mut WarcReader<R>,
+    start: u64,
     max_document: u64,
     id: ArchiveId,
 ) -> Result<Option<Option<Body>>, ReadError> {
@@ -99,7 +109,7 @@ fn next<R: Read>(
         _ => return Ok(Some(None)),
     }
     let block = reader.block(max_document.saturating_add(HEAD))?;
-    let offset = reader.finish()?.map_or(0, |span| span.offset);
+    let offset = start + reader.finish()?.map_or(0, |span| span.offset);
     let at = |what: String| {
         format!(
             "the record at byte {offset}, of {}: {what}",

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use huntsman_detect::simhash::Features;
-use huntsman_warc::{is_archive_name, named_files};
+use huntsman_warc::{Archive, Archives, NameError, is_archive_name, is_wacz_name};
 
 use crate::archive::{self, ArchiveId};
 use crate::error::Error;
 use crate::manifest::Manifest;
+use crate::members::Members;
 use crate::record::{Body, Position, RawDocument};
 #[cfg(feature = "s3")]
 use crate::s3::Objects;
@@ -41,8 +42,10 @@ pub enum Source {
     Stdin,
     /// A file of JSON lines, a WARC file, or a file that is one document.
     File(PathBuf),
-    /// Files that a pattern matched, in the order of their paths.
-    Files(Vec<PathBuf>),
+    /// Files that a pattern matched, in the order of their paths, or the archives in a WACZ file.
+    Files(Vec<Archive>),
+    /// Single records of archives, which an index names.
+    Members(Members),
     /// A folder of files that are JSON lines, WARC files or documents.
     Folder(PathBuf),
     /// Fingerprints in Parquet files, on disk or in a bucket.
@@ -55,7 +58,8 @@ pub enum Source {
 
 impl Source {
     /// Finds the source with this name: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` is in a bucket, any other name is a file, a
-    /// folder, or a pattern such as `crawl-*.warc.gz`. A `.parquet` file and a folder of such files are tables.
+    /// folder, or a pattern such as `crawl-*.warc.gz`. A WACZ file stands for the archives in it; a `.parquet` file and a folder of such files are
+    /// tables.
     ///
     /// # Errors
     /// Nothing has this name, a table is not whole, or the server cannot be asked for it.
@@ -88,6 +92,10 @@ impl Source {
         if name == "-" {
             return Ok(Self::Stdin);
         }
+        let archives = || Archives::named(&[name]).map_err(|error| unusable(&error));
+        if is_wacz_name(name) {
+            return Ok(Self::Files(archives()?.files().to_vec()));
+        }
         if name.starts_with("s3://") {
             return s3(name, table);
         }
@@ -97,15 +105,14 @@ impl Source {
             Ok(found) if found.is_dir() => Ok(Self::Folder(path)),
             Ok(_) if Kind::of(name) == Some(Kind::Table) => table(vec![path]),
             Ok(_) => Ok(Self::File(path)),
-            Err(_) if name.contains(['*', '?', '[', '{']) => match named_files(&[&path]) {
-                Ok(files)
-                    if files.iter().all(|file| Kind::of(&file.to_string_lossy()) == Some(Kind::Table)) =>
-                {
-                    table(files)
+            Err(_) if name.contains(['*', '?', '[', '{']) => {
+                let files = archives()?.files().to_vec();
+                let is_table = |file: &Archive| Kind::of(file.name()) == Some(Kind::Table);
+                if !files.is_empty() && files.iter().all(is_table) {
+                    return table(files.iter().map(|file| PathBuf::from(file.name())).collect());
                 }
-                Ok(files) => Ok(Self::Files(files)),
-                Err(error) => Err(Error::Input { name: name.to_owned(), message: error.reason() }),
-            },
+                Ok(Self::Files(files))
+            }
             Err(error) => Err(Error::Input { name: name.to_owned(), message: error.to_string() }),
         }
     }
@@ -119,6 +126,18 @@ impl Source {
         }
     }
 
+    /// The records that an index names: a CDXJ file, whose lines say of which file each is and where. The files are looked for beside the index and among
+    /// the archives, folders, and prefixes of buckets that are named.
+    ///
+    /// # Errors
+    /// A name leads to no archive, or the index cannot be opened.
+    pub fn members(index: &Path, names: &[String]) -> Result<Self, Error> {
+        let named: Vec<&Path> = std::iter::once(index).chain(names.iter().map(Path::new)).collect();
+        Archives::named(&named)
+            .map(|archives| Self::Members(Members::new(archives)))
+            .map_err(|error| unusable(&error))
+    }
+
     /// Reads all documents in order: the files of a folder by name, the lines of a file as they stand. `each` is called with each document and
     /// with each failure to read a source to its end, and returns whether to go on.
     pub fn read(
@@ -130,6 +149,9 @@ impl Source {
         if let Self::Table(table) = self {
             return crate::table::read(table, each);
         }
+        if let Self::Members(members) = self {
+            return members.read(options, each);
+        }
         for entry in entries(self, options.list, options.max_document) {
             match entry {
                 Ok(entry) => read_entry(entry, options, each)?,
@@ -137,6 +159,15 @@ impl Source {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The error of names that lead to no archive.
+fn unusable(error: &NameError) -> Error {
+    let (name, message) = (error.name.to_string_lossy().into_owned(), error.reason());
+    match error.is_of_the_server() {
+        true => Error::Unavailable { name, message },
+        false => Error::Input { name, message },
     }
 }
 
@@ -167,7 +198,7 @@ fn s3(name: &str, _: MakeTable<'_>) -> Result<Source, Error> {
 
 /// A source, or one of its files, that could not be read to its end: which one, and why. The run goes on with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceError(String);
+pub struct SourceError(pub(crate) String);
 
 impl SourceError {
     #[cfg(feature = "parquet")]
@@ -252,6 +283,16 @@ impl Entry {
         Self::file(path, name, kind)
     }
 
+    /// A file that a pattern matched, or an archive in a WACZ file.
+    fn matched(archive: Archive) -> Self {
+        let name = archive.file_name().to_owned();
+        let (kind, shown) = (Kind::of_named(&name), archive.name().into());
+        let open = move || -> io::Result<Box<dyn BufRead>> {
+            Ok(Box::new(BufReader::with_capacity(1 << 16, archive.open()?)))
+        };
+        Self { shown, path: Some(name), kind, open: Box::new(open) }
+    }
+
     fn file(file: PathBuf, path: Option<String>, kind: Kind) -> Self {
         let shown = file.to_string_lossy().into();
         let open = move || -> io::Result<Box<dyn BufRead>> {
@@ -277,7 +318,8 @@ fn entries(source: &Source, list: Option<&Arc<Manifest>>, max_document: u64) -> 
         #[cfg(feature = "parquet")]
         Source::Table(_) => Box::new(std::iter::empty()),
         Source::File(path) => one(Entry::named(path.clone())),
-        Source::Files(paths) => Box::new(paths.clone().into_iter().map(|path| Ok(Entry::named(path)))),
+        Source::Files(files) => Box::new(files.clone().into_iter().map(|file| Ok(Entry::matched(file)))),
+        Source::Members(_) => Box::new(std::iter::empty()),
         Source::Folder(folder) => Box::new(Walk::new(folder.clone(), list.cloned())),
         #[cfg(feature = "s3")]
         Source::S3(objects) => objects.entries(list.cloned(), max_document),

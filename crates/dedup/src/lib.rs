@@ -49,6 +49,7 @@ mod hash_line;
 mod index;
 mod input;
 mod manifest;
+mod members;
 mod metrics;
 mod record;
 #[cfg(feature = "redis")]
@@ -73,6 +74,7 @@ pub use huntsman_metrics::counter_file as metrics_file;
 pub use index::{IdentityOptions, IfMissing, Index, IndexLocation};
 pub use input::{ReadOptions, Source, SourceError};
 pub use manifest::Manifest;
+pub use members::Members;
 pub use metrics::{Stage, Telemetry};
 pub use record::{Body, Position, RawDocument, Reader, RejectedDocument, Story};
 #[cfg(feature = "s3")]

@@ -1,7 +1,9 @@
 //! FromWarc: answers every request from archives, and sends nothing.
 
+mod pages;
+
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use huntsman_crawler::terminal::escape;
@@ -10,29 +12,38 @@ use huntsman_crawler::{
     Hooks, OnRequest, Request, Response, Result, Settings, Spider, WantedBodies, log, meta, redacted,
     settings,
 };
-use huntsman_warc::{Answer, ArchiveError, CaptureKey, Captures, Moment, named_files};
+use huntsman_warc::{Answer, ArchiveError, Archives, CaptureKey, Captures, Moment};
 use url::Url;
 
 use crate::added;
 
+use pages::Place;
+
+pub use pages::ArchivePages;
+
 settings! {
     /// Settings of [`FromWarc`].
     pub struct FromWarcSettings {
-        /// Archives that answer every request, so that nothing is sent: WARC files, folders with such files, patterns, and CDXJ indexes. A request
-        /// that they do not answer is dropped as not_archived.
+        /// Archives that answer every request, so that nothing is sent: WARC files, folders with such files, WACZ files, CDXJ indexes, patterns, and the
+        /// same in buckets (s3://BUCKET/KEY). A request that they do not answer is dropped as not_archived.
         from_warc: Vec<String> = Vec::new();
         /// If there are several captures of a URL, the one nearest to this time answers: up to 14 digits, or RFC 3339. Without it, the last one.
         from_warc_at: Option<String> = None;
+        /// The start requests are the pages of the archives themselves, as those of --all are, so that the archives are read for the places of other
+        /// captures only when one of these is asked for.
+        from_warc_all: bool = false;
     }
 }
 
 /// Answers every request from archives, so that a crawl follows the links inside of them. Not configured unless `from_warc` is set.
 ///
 /// Nothing is sent and no name is resolved. The files may be of WARC 0.17 to 1.1 and of any program, with a gzip member for each record or without
-/// compression. They are read once when the crawl begins, for the places of the captures (about 50 bytes of memory each); with a CDXJ index they are
-/// not read then. Bodies are read when they are asked for. A revisit has the body of its original, if that is in the archives. Requests with other
-/// methods than GET are answered if method, URL and body are those of an archived request; an index does not have them. A capture would answer a
-/// second request as it did the first, so nothing is retried.
+/// compression. They are read once when the crawl begins, for the places of the captures (about 50 bytes of memory each); with a CDXJ index, which a
+/// WACZ file has, they are not read then. Bodies are read when they are asked for, from a bucket by a request for their bytes alone. A revisit has the
+/// body of its original, if that is in the archives. Requests with other methods than GET are answered if method, URL and body are those of an archived
+/// request; an index does not have them. A capture would answer a second request as it did the first, so nothing is retried.
+///
+/// [`ArchivePages`] are start requests for every page of the archives.
 ///
 /// A request without a capture is dropped with the reason `not_archived`: as failed if it is a start request, else as skipped, because archives end
 /// somewhere. Only a robots.txt that is not archived counts as one that is not there, because no server has to be spared. Damage is logged and
@@ -64,13 +75,52 @@ settings! {
 /// ```
 #[derive(Debug)]
 pub struct FromWarc {
-    captures: Arc<Captures>,
+    sources: Arc<Sources>,
     at: Option<Moment>,
     /// Greatest length of a body; 0 means no limit.
     max_bytes: u64,
     truncates: bool,
     wanted: WantedBodies,
     fails_on_loss: bool,
+}
+
+/// The archives, and the places of their captures once these are known.
+#[derive(Debug)]
+struct Sources {
+    archives: Archives,
+    captures: OnceLock<Result<Captures, String>>,
+}
+
+impl Sources {
+    /// The captures; the archives are read for them at the first call.
+    fn captures(&self) -> Result<&Captures, &str> {
+        let read = || {
+            Captures::read(&self.archives, |file, damage| {
+                log::warn!("{}: {damage}; the rest of the file is used", escape(file));
+            })
+            .map_err(|error| escape(&error.to_string()).into_owned())
+        };
+        self.captures.get_or_init(read).as_ref().map_err(String::as_str)
+    }
+
+    /// The record at a place, if it is that of this request. The files may have changed since the place was noted.
+    fn at(&self, place: Place, url: &Url, limit: u64) -> Option<Result<Answer, ArchiveError>> {
+        let file = self.archives.files().get(place.file)?;
+        let answer = Answer::read(file, place.offset, Some(place.length), limit);
+        let is_of_url =
+            |answer: &Answer| answer.head.target().and_then(CaptureKey::of) == Some(CaptureKey::of_url(url));
+        match answer {
+            Ok(answer) if !is_of_url(&answer) => None,
+            answer => Some(answer),
+        }
+    }
+}
+
+/// What the archives have for a request.
+enum Found {
+    Answer(Box<Answer>),
+    Error(ArchiveError),
+    Missing,
 }
 
 impl FromWarc {
@@ -83,23 +133,14 @@ impl FromWarc {
         if own.from_warc.is_empty() {
             return Ok(None);
         }
-        let usage = |error: &dyn std::fmt::Display| {
-            Error::usage(format!(
-                "{}; name WARC files, folders of them, or a pattern in quotes",
-                escape(&error.to_string())
-            ))
-        };
         let at = own.from_warc_at.as_deref().map(moment).transpose()?;
-        let files = named_files(&own.from_warc).map_err(|error| usage(&error))?;
-        let captures = Captures::read(&files, |path, damage| {
-            log::warn!("{}: {damage}; the rest of the file is used", shown(path));
-        });
-        let captures = captures.map_err(|error| usage(&error))?;
-        if captures.is_empty() {
-            return Err(usage(&"the archives have no response"));
+        let archives = Archives::named(&own.from_warc).map_err(|error| unusable(&error))?;
+        let sources = Sources { archives, captures: OnceLock::new() };
+        if !own.from_warc_all && sources.captures().map_err(|error| unusable(&error))?.is_empty() {
+            return Err(unusable(&"the archives have no response"));
         }
         Ok(Some(Self {
-            captures: Arc::new(captures),
+            sources: Arc::new(sources),
             at,
             max_bytes: settings.download_maxsize,
             truncates: settings.download_truncate,
@@ -139,29 +180,31 @@ impl FromWarc {
             let _ = url.set_host(Some(&host));
             url
         });
-        let is_archived = |url: &Url| self.captures.nearest(CaptureKey::of_url(url), self.at).is_some();
+        let captures = self.sources.captures().ok()?;
+        let is_archived = |url: &Url| captures.nearest(CaptureKey::of_url(url), self.at).is_some();
         std::iter::once(secured).chain(renamed).find(is_archived)
     }
 
     /// What becomes of a request, of the answer of its capture.
-    fn outcome(&self, request: &Request, answer: Result<Answer, ArchiveError>, cx: &Context) -> OnRequest {
-        match answer {
-            Ok(answer) if answer.is_cut && !self.truncates => {
+    fn outcome(&self, request: &Request, found: Found, cx: &Context) -> OnRequest {
+        match found {
+            Found::Missing => self.missing(request, cx),
+            Found::Answer(answer) if answer.is_cut && !self.truncates => {
                 let message = format!("the archived body is larger than {} bytes", self.max_bytes);
                 OnRequest::Fail(Box::new(FetchError::new(FetchErrorKind::TooLarge, message)))
             }
-            Ok(answer) => {
+            Found::Answer(answer) => {
                 cx.stats().inc("from_warc/answered");
-                match self.response(request, answer) {
+                match self.response(request, *answer) {
                     Ok(response) => OnRequest::Respond(Box::new(response)),
                     Err(error) => OnRequest::Fail(Box::new(error)),
                 }
             }
-            Err(error) if error.is_unresolved() => {
+            Found::Error(error) if error.is_unresolved() => {
                 cx.stats().inc("from_warc/revisit_unresolved");
                 OnRequest::Drop(DropReason::skipped("not_archived").detail(escape(&error.to_string())))
             }
-            Err(error) => {
+            Found::Error(error) => {
                 OnRequest::Drop(DropReason::failed("damaged_archive").detail(escape(&error.to_string())))
             }
         }
@@ -222,8 +265,10 @@ fn moment(text: &str) -> Result<Moment> {
     })
 }
 
-fn shown(path: &Path) -> String {
-    escape(&path.to_string_lossy()).into_owned()
+/// The error of archives that cannot be used.
+fn unusable(error: &dyn std::fmt::Display) -> Error {
+    let what = "name WARC files, folders of them, WACZ files, or a pattern in quotes";
+    Error::usage(format!("{}; {what}", escape(&error.to_string())))
 }
 
 impl Component for FromWarc {
@@ -238,26 +283,39 @@ impl Component for FromWarc {
 
 impl DownloaderMiddleware for FromWarc {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        let damaged = i64::try_from(self.captures.damaged()).unwrap_or(i64::MAX);
-        if damaged > 0 {
-            cx.stats().max("from_warc/damaged", damaged);
-        }
         added::set_meta(request, meta::DONT_RETRY, true);
-        let key = CaptureKey::of_url(&request.url).with(request.method.as_str(), &request.body);
-        let Some(capture) = self.captures.nearest(key, self.at).copied() else {
-            return Ok(self.missing(request, cx));
-        };
-        let captures = Arc::clone(&self.captures);
+        let (sources, at) = (Arc::clone(&self.sources), self.at);
         let limit = if self.max_bytes == 0 { u64::MAX } else { self.max_bytes };
-        let answer = tokio::task::spawn_blocking(move || captures.answer(&capture, limit)).await?;
-        Ok(self.outcome(request, answer, cx))
+        let (url, place) = (request.url.clone(), Place::of(request));
+        let key = CaptureKey::of_url(&url).with(request.method.as_str(), &request.body);
+        let find = move || -> Result<Found> {
+            let answer = match place.and_then(|place| sources.at(place, &url, limit)) {
+                Some(answer) => answer,
+                None => {
+                    let captures = sources.captures().map_err(|error| unusable(&error))?;
+                    let Some(capture) = captures.nearest(key, at) else { return Ok(Found::Missing) };
+                    captures.answer(capture, limit)
+                }
+            };
+            Ok(match answer {
+                Ok(answer) => Found::Answer(Box::new(answer)),
+                Err(error) => Found::Error(error),
+            })
+        };
+        let found = tokio::task::spawn_blocking(find).await??;
+        let known = self.sources.captures.get().and_then(|captures| captures.as_ref().ok());
+        let damaged = known.map_or(0, Captures::damaged).max(pages::damaged(request));
+        if damaged > 0 {
+            cx.stats().max("from_warc/damaged", i64::try_from(damaged).unwrap_or(i64::MAX));
+        }
+        Ok(self.outcome(request, found, cx))
     }
 }
 
 /// Lets a crawl run over archives.
 pub trait FromWarcBuilder {
-    /// Answers every request from archives, and sends nothing: WARC files, folders, patterns, CDXJ indexes. The crawl needs the component
-    /// [`FromWarc`], which the built-in ones have.
+    /// Answers every request from archives, and sends nothing: WARC files, folders, WACZ files, patterns, CDXJ indexes, and the same in buckets. The
+    /// crawl needs the component [`FromWarc`], which the built-in ones have.
     #[expect(clippy::wrong_self_convention, reason = "it is named as the flag and the setting")]
     fn from_warc<P: AsRef<Path>>(self, archives: impl IntoIterator<Item = P>) -> Self;
 }

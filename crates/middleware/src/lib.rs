@@ -103,7 +103,7 @@ defaults::built_in! {
     downloader_stats::{DownloaderStats};
     recording::{Recording, RecordingSettings};
     record_replay::{RecordReplay, RecordReplaySettings};
-    from_warc::{FromWarc, FromWarcBuilder, FromWarcSettings};
+    from_warc::{FromWarc, ArchivePages, FromWarcBuilder, FromWarcSettings};
     incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
     http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
     warc::{Warc, WarcBuilder, WarcDigest, WarcExport, WarcNoarchive, WarcSettings, WarcTo};

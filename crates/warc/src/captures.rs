@@ -4,30 +4,32 @@ mod index;
 pub(crate) mod scan;
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
 
+use crate::archive::Archive;
 use crate::digest::Digest;
 use crate::error::ReadError;
 use crate::head::RecordHead;
 use crate::key::CaptureKey;
 use crate::moment::Moment;
+use crate::named::Archives;
 use crate::payload::Payload;
 use crate::reader::WarcReader;
 
 use scan::Scan;
+
+pub use index::{IndexLine, index_lines};
 
 /// Greatest length of the head of an HTTP message, which a limit for bodies does not count.
 const MAX_HTTP_HEAD: u64 = 64 << 10;
 
 /// Where the captures of URLs are in a set of archives.
 ///
-/// An archive is a WARC file, whose records are read once, or a CDXJ index (`.cdxj`, `.cdx`, also with `.gz`), which is believed. The files of an
-/// index are looked for beside it, in the folder `archive` beside its own, and among the other archives. A capture takes about 50 bytes of memory.
+/// The records of a WARC file are read once. A CDXJ index, also that of a WACZ file, is believed, and its files are read only where their captures
+/// are ([`Archives::file_of`]). A capture takes about 50 bytes of memory.
 ///
 /// ```
-/// use huntsman_warc::{CaptureKey, Captures, Options, Record, RecordKind};
+/// use huntsman_warc::{Archives, CaptureKey, Captures, Options, Record, RecordKind};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("a.warc.gz");
@@ -36,7 +38,7 @@ const MAX_HTTP_HEAD: u64 = 64 << 10;
 ///     .http(b"HTTP/1.1 200 OK\r\n\r\n", b"hello");
 /// std::fs::write(&path, page.to_member(Options::default()))?;
 ///
-/// let captures = Captures::read(&[path], |file, damage| eprintln!("{}: {damage}", file.display()))?;
+/// let captures = Captures::read(&Archives::named(&[path])?, |file, damage| eprintln!("{file}: {damage}"))?;
 /// let key = CaptureKey::of("http://site.example/").unwrap();
 /// let capture = captures.nearest(key, None).unwrap();
 /// assert_eq!(captures.answer(capture, 1 << 20)?.payload.body(), b"hello");
@@ -44,7 +46,7 @@ const MAX_HTTP_HEAD: u64 = 64 << 10;
 /// ```
 #[derive(Debug)]
 pub struct Captures {
-    files: Vec<PathBuf>,
+    files: Vec<Archive>,
     /// In the order of their keys, and those of a key in the order of their times.
     entries: Vec<(CaptureKey, Capture)>,
     /// Answers to other methods than GET by the keys of their URLs, for the revisits that refer to them.
@@ -60,6 +62,8 @@ pub struct Capture {
     status: u16,
     is_revisit: bool,
     offset: u64,
+    /// Number of bytes in the file; 0 if it is not known.
+    length: u64,
     moment: Moment,
 }
 
@@ -91,7 +95,7 @@ pub struct Answer {
 /// Why an archive, or a record of it, cannot be used.
 #[derive(Debug)]
 pub struct ArchiveError {
-    path: PathBuf,
+    archive: String,
     cause: Cause,
 }
 
@@ -104,21 +108,16 @@ enum Cause {
 }
 
 impl ArchiveError {
-    pub(crate) fn io(path: &Path, cause: io::Error) -> Self {
-        Self { path: path.to_owned(), cause: Cause::Io(cause) }
+    pub(crate) fn io(archive: &Archive, cause: io::Error) -> Self {
+        Self { archive: archive.name().to_owned(), cause: Cause::Io(cause) }
     }
 
-    pub(crate) fn read(path: &Path, cause: ReadError) -> Self {
-        Self { path: path.to_owned(), cause: Cause::Read(cause) }
+    pub(crate) fn read(archive: &Archive, cause: ReadError) -> Self {
+        Self { archive: archive.name().to_owned(), cause: Cause::Read(cause) }
     }
 
-    pub(crate) fn text(path: &Path, what: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), cause: Cause::Text(what.into()) }
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn text(archive: &str, what: impl Into<String>) -> Self {
+        Self { archive: archive.to_owned(), cause: Cause::Text(what.into()) }
     }
 
     /// Whether a revisit was found whose original is not in the archives.
@@ -129,7 +128,7 @@ impl ArchiveError {
 
 impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.path.display())?;
+        write!(f, "{}: ", self.archive)?;
         match &self.cause {
             Cause::Io(cause) => cause.fmt(f),
             Cause::Read(cause) => cause.fmt(f),
@@ -156,19 +155,13 @@ impl Captures {
     ///
     /// # Errors
     /// A file cannot be read, is of another format, or is one gzip stream, in which no record can be read by itself.
-    pub fn read<P: AsRef<Path>>(
-        archives: &[P],
-        mut told: impl FnMut(&Path, &ReadError),
-    ) -> Result<Self, ArchiveError> {
+    pub fn read(archives: &Archives, mut told: impl FnMut(&str, &ReadError)) -> Result<Self, ArchiveError> {
         let mut captures = Self { files: Vec::new(), entries: Vec::new(), others: Vec::new(), damaged: 0 };
-        let (indexes, files): (Vec<&Path>, Vec<&Path>) =
-            archives.iter().map(AsRef::as_ref).partition(|path| index::is_index(path));
-        captures.files.extend(files.iter().map(|path| (*path).to_owned()));
-        if indexes.is_empty() {
-            captures.scan(&files, &mut told)?;
+        for file in archives.without_index() {
+            captures.scan(file, &mut told)?;
         }
-        for path in indexes {
-            captures.add_index(path)?;
+        for index in archives.indexes() {
+            captures.add_index(index, archives)?;
         }
         let order =
             |(key, capture): &(CaptureKey, Capture)| (*key, capture.moment, capture.file, capture.offset);
@@ -178,18 +171,21 @@ impl Captures {
         Ok(captures)
     }
 
-    fn scan(&mut self, files: &[&Path], told: &mut dyn FnMut(&Path, &ReadError)) -> Result<(), ArchiveError> {
-        for (number, path) in files.iter().enumerate() {
-            let number =
-                u32::try_from(number).map_err(|_| ArchiveError::text(path, "there are too many files"))?;
-            let file = File::open(path).map_err(|cause| ArchiveError::io(path, cause))?;
-            let mut scan = Scan::new(number);
-            scan.read(WarcReader::new(file), &mut |damage| told(path, damage))
-                .map_err(|cause| ArchiveError { path: (*path).to_owned(), cause })?;
-            self.damaged += scan.damaged;
-            scan.finish(&mut self.entries, &mut self.others);
-        }
+    fn scan(&mut self, file: &Archive, told: &mut dyn FnMut(&str, &ReadError)) -> Result<(), ArchiveError> {
+        let mut scan = Scan::new(self.add_file(file)?);
+        let reader = WarcReader::new(file.open().map_err(|cause| ArchiveError::io(file, cause))?);
+        scan.read(reader, &mut |damage| told(file.name(), damage))
+            .map_err(|cause| ArchiveError { archive: file.name().to_owned(), cause })?;
+        self.damaged += scan.damaged;
+        scan.finish(&mut self.entries, &mut self.others);
         Ok(())
+    }
+
+    /// Adds a file; returns its number.
+    fn add_file(&mut self, file: &Archive) -> Result<u32, ArchiveError> {
+        let number = u32::try_from(self.files.len());
+        self.files.push(file.clone());
+        number.map_err(|_| ArchiveError::text(file.name(), "there are too many files"))
     }
 
     /// Number of captures.
@@ -265,18 +261,13 @@ impl Captures {
                 return Ok(answer);
             }
         }
-        let path = self.files[of_capture.file as usize].clone();
-        Err(ArchiveError { path, cause: Cause::Unresolved(url.to_owned()) })
+        let archive = self.files[of_capture.file as usize].name().to_owned();
+        Err(ArchiveError { archive, cause: Cause::Unresolved(url.to_owned()) })
     }
 
     fn record(&self, capture: &Capture, limit: u64) -> Result<Answer, ArchiveError> {
-        let path = &self.files[capture.file as usize];
-        let mut file = File::open(path).map_err(|cause| ArchiveError::io(path, cause))?;
-        file.seek(SeekFrom::Start(capture.offset)).map_err(|cause| ArchiveError::io(path, cause))?;
-        record(file, limit).map_err(|cause| match cause {
-            Some(cause) => ArchiveError::read(path, cause.behind(capture.offset)),
-            None => ArchiveError::text(path, format!("no record begins at byte {}", capture.offset)),
-        })
+        let length = Some(capture.length).filter(|length| *length > 0);
+        Answer::read(&self.files[capture.file as usize], capture.offset, length, limit)
     }
 }
 
@@ -299,6 +290,23 @@ fn record(file: impl Read, limit: u64) -> Result<Answer, Option<ReadError>> {
 }
 
 impl Answer {
+    /// Reads the record at an offset of an archive, which has this length if that is known. Revisits are not resolved.
+    ///
+    /// # Errors
+    /// No whole record is there, or the archive cannot be read.
+    pub fn read(
+        archive: &Archive,
+        offset: u64,
+        length: Option<u64>,
+        limit: u64,
+    ) -> Result<Self, ArchiveError> {
+        let bytes = archive.open_at(offset, length).map_err(|cause| ArchiveError::io(archive, cause))?;
+        record(bytes, limit).map_err(|cause| match cause {
+            Some(cause) => ArchiveError::read(archive, cause.behind(offset)),
+            None => ArchiveError::text(archive.name(), format!("no record begins at byte {offset}")),
+        })
+    }
+
     /// Reads the record that stands in these bytes of a file, such as a range that an index names. Revisits are not resolved.
     ///
     /// # Errors

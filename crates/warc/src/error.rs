@@ -31,7 +31,7 @@ impl ReadError {
     }
 
     /// The same error of a reader that began at an offset of the file.
-    pub(crate) fn behind(self, offset: u64) -> Self {
+    pub fn behind(self, offset: u64) -> Self {
         Self { offset: self.offset + offset, kind: self.kind }
     }
 

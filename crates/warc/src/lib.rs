@@ -3,7 +3,8 @@
 //! [`Record`] makes a record, and [`WarcWriter`] writes records to a file, each as a gzip member of its own.
 //! [`WarcReader`] reads files of the versions 0.17 to 1.1, compressed or not. After damage it goes on with the next record that it finds.
 //!
-//! [`Captures`] finds the records that answer a request among the files that [`named_files`] names, and [`Payload`] is what such a record has.
+//! [`Captures`] finds the records that answer a request among [`Archives`], which are files, WACZ files or objects of a bucket, and [`Payload`] is what
+//! such a record has.
 //!
 //! The crate knows nothing of crawls and writes no files; ARC files and files that are compressed with zstd are refused by name.
 //!
@@ -27,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod archive;
 mod captures;
 mod cdxj;
 mod check;
@@ -47,7 +49,8 @@ mod surt;
 mod wacz;
 mod writer;
 
-pub use captures::{Answer, ArchiveError, Capture, Captures};
+pub use archive::Archive;
+pub use captures::{Answer, ArchiveError, Capture, Captures, IndexLine, index_lines};
 pub use cdxj::index_file;
 pub use check::{Check, Finding};
 pub use digest::{Digest, DigestKind, Hasher};
@@ -56,7 +59,7 @@ pub use head::RecordHead;
 pub use key::CaptureKey;
 pub use message::{HttpHead, request_head, response_head, unchunked};
 pub use moment::Moment;
-pub use named::{NameError, is_archive_name, named_files};
+pub use named::{Archives, NameError, is_archive_name, is_index_name, is_wacz_name};
 pub use payload::Payload;
 pub use reader::{Block, Span, WarcReader};
 pub use record::{Options, Record, RecordKind, record_id};

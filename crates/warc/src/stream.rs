@@ -39,7 +39,9 @@ impl<R: Read> Stream<R> {
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(
                 "the file is compressed with zstd, which is not read here: decompress it first (zstd -d)",
             ),
-            [b'P', b'K', 3, 4, ..] => Some("the file is a ZIP archive; a WACZ file is one: unpack it first"),
+            [b'P', b'K', 3, 4, ..] => {
+                Some("the file is a ZIP archive; if it is a WACZ file, its name has to end with .wacz")
+            }
             start if start.starts_with(b"filedesc:") => {
                 Some("the file is an ARC file, which is not read here: convert it first (warcio recompress)")
             }

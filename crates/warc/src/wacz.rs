@@ -1,17 +1,18 @@
 //! WACZ 1.1.1: archives, their index and the list of their pages in one file, for players in browsers.
 
 mod pages;
+pub(crate) mod parts;
+mod unzip;
 mod zip;
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
+use crate::archive::Archive;
 use crate::captures::ArchiveError;
 use crate::cdxj::index_file;
 use crate::error::ReadError;
@@ -57,31 +58,31 @@ pub struct Packed {
 /// # Errors
 /// A file cannot be read, is of another format, or is one gzip stream; two files have the same name; `out` fails.
 pub fn pack_wacz<W: Write + Seek>(
-    files: &[PathBuf],
+    files: &[Archive],
     out: W,
     options: &WaczOptions,
     mut text_of: impl FnMut(&PackedPage<'_>) -> PageText,
-    mut told: impl FnMut(&Path, &ReadError),
+    mut told: impl FnMut(&str, &ReadError),
 ) -> Result<(Packed, W), ArchiveError> {
     let mut packed = Packed { files: files.len() as u64, ..Packed::default() };
     let names = names(files)?;
     let (mut lines, mut pages) = (Vec::new(), Pages::default());
-    for (path, name) in files.iter().zip(&names) {
-        let open = || File::open(path).map_err(|cause| ArchiveError::io(path, cause));
+    for (file, name) in files.iter().zip(&names) {
+        let open = || file.open().map_err(|cause| ArchiveError::io(file, cause));
         let damaged = index_file(&mut WarcReader::new(open()?), name, |line| lines.push(line))
-            .map_err(|cause| ArchiveError::read(path, cause))?;
-        damaged.iter().for_each(|damage| told(path, damage));
+            .map_err(|cause| ArchiveError::read(file, cause))?;
+        damaged.iter().for_each(|damage| told(file.name(), damage));
         packed.damaged += damaged.len() as u64;
-        pages.read(path, WarcReader::new(open()?))?;
+        pages.read(file, WarcReader::new(open()?))?;
     }
     lines.sort_unstable();
     lines.dedup();
     packed.captures = lines.len() as u64;
     let mut zip = ZipWriter::new(out);
-    let failed = |cause| ArchiveError::text(Path::new("the WACZ file"), format!("writing: {cause}"));
-    for (path, name) in files.iter().zip(&names) {
-        let mut file = File::open(path).map_err(|cause| ArchiveError::io(path, cause))?;
-        zip.add(&format!("archive/{name}"), &mut file).map_err(failed)?;
+    let failed = |cause| ArchiveError::text("the WACZ file", format!("writing: {cause}"));
+    for (file, name) in files.iter().zip(&names) {
+        let mut content = file.open().map_err(|cause| ArchiveError::io(file, cause))?;
+        zip.add(&format!("archive/{name}"), &mut content).map_err(failed)?;
     }
     zip.add("indexes/index.cdx.gz", &mut &gzip(&lines).map_err(failed)?[..]).map_err(failed)?;
     drop(lines);
@@ -107,13 +108,16 @@ pub fn pack_wacz<W: Write + Seek>(
 }
 
 /// The names of files within the folder `archive`, in which there are no other folders.
-fn names(files: &[PathBuf]) -> Result<Vec<String>, ArchiveError> {
+fn names(files: &[Archive]) -> Result<Vec<String>, ArchiveError> {
     let mut seen = HashSet::new();
     let mut names = Vec::new();
-    for path in files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for file in files {
+        let name = file.file_name().to_owned();
         if !seen.insert(name.clone()) {
-            return Err(ArchiveError::text(path, "an earlier file has the same name; rename one of them"));
+            return Err(ArchiveError::text(
+                file.name(),
+                "an earlier file has the same name; rename one of them",
+            ));
         }
         names.push(name);
     }

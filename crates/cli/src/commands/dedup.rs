@@ -18,6 +18,7 @@ use huntsman::detect::simhash::Features;
 use huntsman::human_bytes;
 use huntsman::output::verify::Verdict;
 use huntsman::signals::Signals;
+use huntsman::warc::is_index_name;
 use serde_json::{Value, json};
 
 use crate::commands::verify::print;
@@ -75,6 +76,11 @@ fn prepared(input: &InputArgs) -> Outcome<Prepared> {
         Some(lang) => Some((language(lang)?, lang.as_str().into())),
         None => None,
     };
+    let index = input.ids.as_deref().filter(|ids| is_index_name(&ids.to_string_lossy()));
+    if let Some(index) = index {
+        let members = Source::members(index, &input.inputs).or_failure()?;
+        return Ok(Prepared { sources: vec![members], lang, manifest: None });
+    }
     let ids = input.ids.as_deref().map(|ids| Manifest::read_column(ids, input.ids_column.as_deref()));
     let manifest = ids.transpose().or_failure()?.map(Arc::new);
     let columns = input.columns.clone().unwrap_or_default();

@@ -4,11 +4,10 @@ mod args;
 mod capture;
 mod pack;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use huntsman::warc::{Check, HttpHead, ReadError, WarcReader, index_file, named_files};
+use huntsman::warc::{Archive, Archives, Check, HttpHead, ReadError, WarcReader, index_file};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -29,31 +28,41 @@ pub(crate) fn run(what: WarcCommand) -> Outcome {
     }
 }
 
-/// The archives that are named.
-fn files_of(named: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
-    named_files(named).map_err(|error| Failure::usage(escape(&error.to_string()).into_owned()))
+/// The WARC files that are named, also those in WACZ files.
+fn files_of(named: &[PathBuf]) -> Outcome<Vec<Archive>> {
+    let archives = archives_of(named)?;
+    Ok(archives.files().to_vec())
+}
+
+fn archives_of(named: &[PathBuf]) -> Outcome<Archives> {
+    Archives::named(named).map_err(|error| {
+        let message = escape(&error.to_string()).into_owned();
+        if error.is_of_the_server() { Failure::crawl(message) } else { Failure::usage(message) }
+    })
 }
 
 fn shown(path: &Path) -> String {
     escape(&path.to_string_lossy()).into_owned()
 }
 
-fn usage(path: &Path, what: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("{}: {what}", shown(path)))
-}
-
-fn open(path: &Path) -> Outcome<WarcReader<File>> {
-    Ok(WarcReader::new(File::open(path).map_err(|error| usage(path, &error))?))
+fn open(archive: &Archive) -> Outcome<WarcReader<Box<dyn Read + Send>>> {
+    let bytes =
+        archive.open().map_err(|error| Failure::usage(format!("{}: {error}", escape(archive.name()))))?;
+    Ok(WarcReader::new(bytes))
 }
 
 /// Tells of damage, and fails for other errors.
-fn tell(path: &Path, error: &ReadError, damaged: &mut u64) -> Outcome<()> {
+fn tell(archive: &Archive, error: &ReadError, damaged: &mut u64) -> Outcome<()> {
     if !error.is_damage() {
-        return Err(Failure::crawl(format!("{}: {error}", shown(path))));
+        return Err(unread(archive, error));
     }
     *damaged += 1;
-    warn(&format!("{}: {error}", shown(path)));
+    warn(&format!("{}: {error}", escape(archive.name())));
     Ok(())
+}
+
+fn unread(archive: &Archive, error: &ReadError) -> Failure {
+    Failure::crawl(format!("{}: {error}", escape(archive.name())))
 }
 
 fn exit_of(damaged: u64) -> Exit {
@@ -64,16 +73,16 @@ fn ls(named: &[PathBuf], as_json: bool) -> Outcome {
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut records, mut damaged) = (0u64, 0u64);
     let files = files_of(named)?;
-    for path in &files {
-        let mut reader = open(path)?;
+    for file in &files {
+        let mut reader = open(file)?;
         loop {
-            match line_of(&mut reader, path, as_json) {
+            match line_of(&mut reader, file, as_json) {
                 Ok(Some(line)) => {
                     records += 1;
                     writeln!(out, "{line}")?;
                 }
                 Ok(None) => break,
-                Err(error) => tell(path, &error, &mut damaged)?,
+                Err(error) => tell(file, &error, &mut damaged)?,
             }
         }
     }
@@ -82,7 +91,11 @@ fn ls(named: &[PathBuf], as_json: bool) -> Outcome {
     Ok(exit_of(damaged))
 }
 
-fn line_of(reader: &mut WarcReader<File>, path: &Path, as_json: bool) -> Result<Option<String>, ReadError> {
+fn line_of<R: Read>(
+    reader: &mut WarcReader<R>,
+    archive: &Archive,
+    as_json: bool,
+) -> Result<Option<String>, ReadError> {
     let Some(head) = reader.next_head()? else { return Ok(None) };
     let start = reader.block(HEAD)?.bytes;
     let Some(span) = reader.finish()? else { return Ok(None) };
@@ -92,7 +105,7 @@ fn line_of(reader: &mut WarcReader<File>, path: &Path, as_json: bool) -> Result<
     let date = head.date().unwrap_or_default();
     Ok(Some(if as_json {
         let value = json!({
-            "file": path.to_string_lossy(),
+            "file": archive.name(),
             "offset": span.offset,
             "length": span.length,
             "type": head.kind(),
@@ -116,11 +129,8 @@ fn line_of(reader: &mut WarcReader<File>, path: &Path, as_json: bool) -> Result<
 fn check(named: &[PathBuf]) -> Outcome {
     let mut check = Check::default();
     let files = files_of(named)?;
-    for path in &files {
-        let mut reader = open(path)?;
-        check
-            .file(&path.to_string_lossy(), &mut reader)
-            .map_err(|error| Failure::crawl(format!("{}: {error}", shown(path))))?;
+    for file in &files {
+        check.file(file.name(), &mut open(file)?).map_err(|error| unread(file, &error))?;
     }
     check.finish();
     let mut out = BufWriter::new(io::stdout().lock());
@@ -144,21 +154,19 @@ fn check(named: &[PathBuf]) -> Outcome {
 fn index(named: &[PathBuf], out: Option<&Path>) -> Outcome {
     let mut lines: Vec<String> = Vec::new();
     let mut damaged = 0;
-    for path in files_of(named)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let found = index_file(&mut open(&path)?, &name, |line| lines.push(line))
-            .map_err(|error| Failure::crawl(format!("{}: {error}", shown(&path))))?;
+    for file in files_of(named)? {
+        let found = index_file(&mut open(&file)?, file.file_name(), |line| lines.push(line))
+            .map_err(|error| unread(&file, &error))?;
         for error in found {
-            tell(&path, &error, &mut damaged)?;
+            tell(&file, &error, &mut damaged)?;
         }
     }
     lines.sort_unstable();
     lines.dedup();
     let write = |out: &mut dyn Write| lines.iter().try_for_each(|line| writeln!(out, "{line}"));
     match out {
-        Some(path) => {
-            huntsman::files::replace(path, |file| write(file)).map_err(|error| usage(path, &error))?
-        }
+        Some(path) => huntsman::files::replace(path, |file| write(file))
+            .map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?,
         None => {
             let mut stdout = BufWriter::new(io::stdout().lock());
             write(&mut stdout)?;

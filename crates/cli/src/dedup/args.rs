@@ -317,9 +317,9 @@ pub(crate) struct IndexArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files of JSON lines (also compressed with gzip or zstd) with id, lang and text, html or simhash; WARC files of
-    /// crawls and of texts (.warc.gz, .warc.wet.gz); folders of these and of .txt and .html files; Parquet files with fingerprints, and
-    /// folders of `dedup export --parquet`; patterns in quotes; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
-    /// environment variables AWS_*; `-` for JSON lines on stdin.
+    /// crawls and of texts (.warc.gz, .warc.wet.gz), also in WACZ files (.wacz); folders of these and of .txt and .html files; Parquet files with
+    /// fingerprints, and folders of `dedup export --parquet`; patterns in quotes; `s3://BUCKET/PREFIX`, `s3://BUCKET/KEY` and patterns for the same in a
+    /// bucket, configured by the environment variables AWS_*; `-` for JSON lines on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
 
@@ -328,7 +328,9 @@ pub(crate) struct InputArgs {
     pub(crate) lang: Option<String>,
 
     /// List of ids, as CSV with a header line or as Parquet: only these documents are read. A file, a folder of files, or `s3://BUCKET/KEY`
-    /// and `s3://BUCKET/PREFIX`. A column `lang` gives their languages, and a column `path` the file in a folder that has an id.
+    /// and `s3://BUCKET/PREFIX`. A column `lang` gives their languages, and a column `path` the file in a folder that has an id. Or a CDXJ index
+    /// (.cdxj, .cdx.gz): only the records that its lines name are read, by ranges, of the files beside it and of INPUT (WARC files, or the folder or
+    /// prefix that its file names are relative to).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Input")]
     pub(crate) ids: Option<PathBuf>,
 

@@ -47,6 +47,15 @@ fn over(directory: &Path, arguments: &[&str]) -> Said {
     run(huntsman(directory).args(arguments).args(["--profile", "test", "--set", "log_level=warn"]))
 }
 
+/// URL and title of each page, sorted.
+fn titled(out: &Path) -> Vec<(String, String)> {
+    let text = |page: &Value, name: &str| page[name].as_str().unwrap_or_default().to_owned();
+    let pages = lines(out.join("pages.jsonl"));
+    let mut titled: Vec<_> = pages.iter().map(|page| (text(page, "url"), text(page, "title"))).collect();
+    titled.sort();
+    titled
+}
+
 /// What stands of each page and each drop, without its times and what only a network has.
 fn facts(out: &Path) -> Vec<String> {
     let pick = |line: &Value, names: &[&str]| {
@@ -159,6 +168,97 @@ fn all_pages_of_an_archive_are_pages_and_nothing_else_is_asked_for() {
     assert_eq!(report(&dir.path().join("all"))["stats"]["near_dup/flagged"], 1);
 }
 
+/// Two captures of a page, one that robots.txt forbids, a revisit of each kind, and what is no page.
+const CAPTURES: &str = "import sys, io
+from warcio.warcwriter import WARCWriter
+from warcio.statusandheaders import StatusAndHeaders
+out = open(sys.argv[1], 'wb')
+w = WARCWriter(out, gzip=True)
+def record(path, body, day, status='200 OK', kind='text/html', revisit=None):
+    head = StatusAndHeaders(status, [('Content-Type', kind)], protocol='HTTP/1.1')
+    date = '2026-01-%02dT00:00:00Z' % day
+    if revisit:
+        r = w.create_revisit_record('http://site.example' + path, digest='sha1:' + revisit[1], refers_to_uri='http://site.example' + revisit[0],
+            refers_to_date='2026-01-01T00:00:00Z', http_headers=head, warc_headers_dict={'WARC-Date': date})
+    else:
+        r = w.create_warc_record('http://site.example' + path, 'response', payload=io.BytesIO(body),
+            http_headers=head, warc_headers_dict={'WARC-Date': date})
+    w.write_record(r)
+    return r.rec_headers.get_header('WARC-Payload-Digest')
+record('/robots.txt', b'User-agent: *\\nDisallow: /', 1, kind='text/plain')
+digest = record('/', b'<title>First</title>', 1).split(':')[1]
+record('/', b'<title>Second</title>', 2)
+record('/', b'', 3, revisit=('/', digest))
+record('/copy', b'', 3, revisit=('/', digest))
+record('/gone', b'<title>Gone</title>', 1, status='404 Not Found')
+record('/data', b'{}', 1, kind='application/json')
+";
+
+#[test]
+fn every_response_is_a_page_whatever_robots_txt_says_and_with_a_time_one_of_each_url() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = Command::new("warc-python").args(["-c", CAPTURES]).arg(dir.path().join("a.warc.gz")).output();
+    let made = made.expect("warc-python (Python with warcio) is in PATH: run ./setup.sh");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let titles = |out: &str, extra: &[&str]| {
+        let arguments =
+            ["crawl", "--from-warc", "a.warc.gz", "--all", "--out", out, "--set", "robotstxt_obey=true"];
+        let said = over(dir.path(), &[&arguments[..], extra].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let titled = titled(&dir.path().join(out)).into_iter();
+        let path = |url: &str| url.strip_prefix("http://site.example").unwrap().to_owned();
+        titled.map(|(url, title)| format!("{} {title}", path(&url))).collect::<Vec<_>>()
+    };
+    assert_eq!(titles("all", &[]), ["/ First", "/ Second", "/copy First"]);
+    assert_eq!(titles("second", &["--at", "20260102"]), ["/ Second", "/copy First"]);
+    // A crawl that follows links obeys the archived robots.txt, as the crawl of the network did.
+    let arguments = ["crawl", "http://site.example/", "--from-warc", "a.warc.gz", "--out", "links"];
+    let said = over(dir.path(), &[&arguments[..], &["--set", "robotstxt_obey=true"]].concat());
+    assert_eq!(said.code, Some(1), "{said:?}");
+}
+
+#[test]
+fn a_packed_archive_gives_what_its_files_give() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    archived(dir.path(), &site);
+    let start = site.url("/").to_string();
+    let said = over(
+        dir.path(),
+        &[
+            "crawl",
+            &start,
+            "--from-warc",
+            "archive",
+            "--text",
+            "--out",
+            "files",
+            "--set",
+            "robotstxt_obey=true",
+        ],
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = run(huntsman(dir.path()).args(["warc", "pack", "archive", "--wacz", "packed.wacz"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    std::fs::remove_dir_all(dir.path().join("archive")).unwrap();
+    let packed = ["--from-warc", "packed.wacz"];
+    let arguments = ["crawl", &start, "--text", "--out", "packed-out", "--set", "robotstxt_obey=true"];
+    let said = over(dir.path(), &[&arguments[..], &packed].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(facts(&dir.path().join("packed-out")), facts(&dir.path().join("files")));
+    let said = over(dir.path(), &["crawl", "--from-warc", "p*.wacz", "--all", "--out", "all"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(lines(dir.path().join("all/pages.jsonl")).len(), 6);
+    // So do the other commands.
+    let said = run(huntsman(dir.path()).args(["warc", "check", "packed.wacz"]));
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{said:?}");
+    let said = run(huntsman(dir.path()).args(["warc", "get", "packed.wacz", site.url("/packed").as_str()]));
+    assert_eq!((said.code, &*said.stdout), (Some(0), "<title>Packed</title>text"), "{said:?}");
+    let said = run(huntsman(dir.path()).args(["dedup", "hash", "packed.wacz"]));
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 6), "five pages and robots.txt: {said:?}");
+    let said = over(dir.path(), &["crawl", "packed.wacz"]);
+    assert!(said.code == Some(2) && said.stderr.contains("is an archive and not a URL"), "{said:?}");
+}
+
 #[test]
 fn audits_and_sweeps_read_archives_too() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
@@ -220,4 +320,66 @@ fn files_of_other_programs_are_crawled_whatever_they_did_to_codings() {
     let said = over(dir.path(), &arguments);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(field(&lines(dir.path().join("out/pages.jsonl")), "title"), ["A", "B", "C", "D", "Root"]);
+}
+
+/// What warcio finds: the number of records, and URL and body of each page.
+const EXTRACT: &str = "import sys, json
+from warcio.archiveiterator import ArchiveIterator
+records, pages = 0, []
+for r in ArchiveIterator(open(sys.argv[1], 'rb')):
+    records += 1
+    if r.rec_type != 'response' or r.http_headers is None: continue
+    kind = (r.http_headers.get_header('Content-Type') or '').lower()
+    body = r.content_stream().read()
+    if r.http_headers.get_statuscode() == '200' and 'html' in kind:
+        pages.append([r.rec_headers.get_header('WARC-Target-URI').strip('<>'), body.decode('utf-8', 'replace')])
+print(json.dumps([records, pages]))";
+
+#[test]
+fn all_pages_that_wget_archived_are_those_that_warcio_extracts() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let fetched = Command::new("wget")
+        .args([
+            "-q",
+            "-r",
+            "-l",
+            "3",
+            "-e",
+            "robots=off",
+            "--warc-file=wget",
+            "--no-check-certificate",
+            site.url("/").as_str(),
+        ])
+        .current_dir(dir.path())
+        .env("no_proxy", "127.0.0.1")
+        .status();
+    // It ends with 8, because the site has a page with an error.
+    assert_eq!(fetched.expect("wget is in PATH: run ./setup.sh").code(), Some(8));
+    let extracted = Command::new("warc-python")
+        .args(["-c", EXTRACT])
+        .arg(dir.path().join("wget.warc.gz"))
+        .output()
+        .unwrap();
+    assert!(extracted.status.success(), "{}", String::from_utf8_lossy(&extracted.stderr));
+    let extracted: Value = serde_json::from_slice(&extracted.stdout).unwrap();
+    let listed = run(huntsman(dir.path()).args(["warc", "ls", "--json", "wget.warc.gz"]));
+    assert_eq!(
+        (listed.code, listed.stdout.lines().count() as u64),
+        (Some(0), extracted[0].as_u64().unwrap())
+    );
+    let checked = run(huntsman(dir.path()).args(["warc", "check", "wget.warc.gz"]));
+    assert_eq!((checked.code, &*checked.stdout), (Some(0), ""), "{checked:?}");
+
+    let said = over(dir.path(), &["crawl", "--from-warc", "wget.warc.gz", "--all", "--out", "all"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let title = |html: &str| Some(html.split_once("<title>")?.1.split_once("</title>")?.0.to_owned());
+    let mut expected: Vec<(String, String)> = extracted[1]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|page| (page[0].as_str().unwrap().to_owned(), title(page[1].as_str().unwrap()).unwrap()))
+        .collect();
+    expected.sort();
+    assert!(expected.len() >= 7, "{expected:?}");
+    assert_eq!(titled(&dir.path().join("all")), expected);
 }

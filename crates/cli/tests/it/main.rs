@@ -42,3 +42,4 @@ mod sitemaps;
 mod sweep;
 mod templates;
 mod warc;
+mod warc_s3;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use huntsman_dedup::{ArchiveId, Body, RawDocument, ReadOptions, Source};
-use huntsman_warc::{Options, Record, RecordKind};
+use huntsman_warc::{Options, Record, RecordKind, WarcReader, index_file};
 
 const HTML: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\nContent-Encoding: gzip\r\n\r\n";
@@ -129,4 +129,50 @@ fn a_document_that_is_too_long_and_one_that_is_damaged_are_told_and_the_next_one
     assert!(long.contains("at byte 0, of http://a.example/long: longer than 1000 bytes"), "{long}");
     assert!(damaged.contains("damaged at byte"), "{damaged}");
     assert_eq!(bytes, b"y");
+}
+
+#[test]
+fn an_index_as_the_list_of_ids_leads_to_its_records_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |url: &'static str, body: &'static str| {
+        record(RecordKind::Resource, url).block("text/plain", body.as_bytes())
+    };
+    let records = [
+        text("http://a.example/1", "first"),
+        text("http://a.example/2", "not listed"),
+        text("http://a.example/3", "third"),
+    ];
+    fs::create_dir_all(folder.path().join("crawls/deep")).unwrap();
+    let path = write(&folder.path().join("crawls/deep"), "a.warc.gz", &records);
+    let mut lines = Vec::new();
+    let file = fs::File::open(&path).unwrap();
+    index_file(&mut WarcReader::new(file), "deep/a.warc.gz", |line| lines.push(line)).unwrap();
+    let line = |at: usize| lines[at].clone();
+    let elsewhere = line(0).replace("deep/a.warc.gz", "b.warc.gz");
+    // What is listed comes in the order of the lines, however often, and what is not there is told.
+    let listed =
+        [line(2), line(0), elsewhere, line(2), line(0).replace("\"offset\": \"0\"", "\"offset\": \"7\"")];
+    let index = folder.path().join("wanted.cdxj");
+    fs::write(&index, listed.join("\n")).unwrap();
+    // The record that is not listed is not read.
+    let mut bytes = fs::read(&path).unwrap();
+    let start = records[0].to_member(Options::default()).len();
+    bytes[start..start + records[1].to_member(Options::default()).len()].fill(0);
+    fs::write(&path, bytes).unwrap();
+
+    let base = folder.path().join("crawls").to_string_lossy().into_owned();
+    let source = Source::members(&index, &[base]).unwrap();
+    let read: Vec<String> = read(&source, &ReadOptions::default())
+        .into_iter()
+        .map(|raw| match raw.body {
+            Body::Unreadable(why) => why,
+            body => shown(body),
+        })
+        .collect();
+    let third = "http://a.example/3 text None None third";
+    assert_eq!(read[..2], [third, "http://a.example/1 text None None first"], "{read:?}");
+    assert!(read[2].contains("b.warc.gz is neither beside the index nor named"), "{read:?}");
+    assert_eq!(read[3], third);
+    assert!(read[4].starts_with("damaged at byte 7"), "{read:?}");
+    assert!(Source::members(&index, &["nowhere".to_owned()]).is_err());
 }

@@ -27,8 +27,6 @@ pub(super) struct WarcFolder {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What earlier crawls left was looked at.
-    has_begun: bool,
     is_resumed: bool,
     stamp: Option<String>,
     number: u32,
@@ -74,13 +72,10 @@ impl WarcFolder {
         Error::from(cause).context(format!("{doing} {}{advice}", shown(&self.dir.join(name))))
     }
 
-    /// Before the first record: completes files that a killed crawl left, and shows the files of earlier crawls to `visit`, unless a job goes on,
+    /// Called once, before the first record: completes files that a killed crawl left, and shows the files of earlier crawls to `visit`, unless a job goes on,
     /// which knows them.
     pub(super) fn begin(&self, now: Timestamp, mut visit: impl FnMut(&mut WarcReader<File>)) -> Result<()> {
         let mut state = self.lock();
-        if std::mem::replace(&mut state.has_begun, true) {
-            return Ok(());
-        }
         if state.stamp.is_none() {
             state.stamp = Some(stamp(now));
         }

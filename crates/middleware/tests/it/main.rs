@@ -9,4 +9,5 @@ mod record_replay;
 mod recording;
 #[cfg(feature = "render")]
 mod render;
+mod replay;
 mod warc;

@@ -1,84 +1,80 @@
 //! Captures of a CDXJ index, whose files are read only where a capture is.
 
-use std::fs::File;
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{ArchiveError, Capture, Captures};
+use crate::archive::Archive;
 use crate::key::CaptureKey;
 use crate::moment::Moment;
+use crate::named::Archives;
 
 /// Greatest length of a line of an index, in bytes.
 const MAX_LINE: u64 = 1 << 20;
 
-/// Whether a file is an index, by its name.
-pub(super) fn is_index(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    name.ends_with(".cdxj") || name.ends_with(".cdx")
-}
-
-/// What a line says.
-struct Line {
-    url: String,
-    moment: Moment,
-    mime: String,
-    status: u16,
-    is_get: bool,
-    file: String,
-    offset: u64,
+/// A line of an index: a capture, and where its record is.
+#[derive(Clone, Debug)]
+pub struct IndexLine {
+    /// The URL.
+    pub url: String,
+    /// When the capture was made.
+    pub moment: Moment,
+    /// The media type; `warc/revisit` if the body is in another record.
+    pub mime: String,
+    /// The HTTP status; 0 if it is not told.
+    pub status: u16,
+    /// Whether it answers a GET request.
+    pub is_get: bool,
+    /// The name of the file.
+    pub file: String,
+    /// Offset of the record in the file.
+    pub offset: u64,
+    /// Length of the record in the file, if it is told.
+    pub length: Option<u64>,
 }
 
 impl Captures {
     /// Adds the captures of an index. Those of other methods than GET are left out, because an index has their bodies only in part.
-    pub(super) fn add_index(&mut self, path: &Path) -> Result<(), ArchiveError> {
-        let named: Vec<PathBuf> = self.files.clone();
-        let mut files: Vec<(String, u32)> = Vec::new();
-        each_line(path, |number, line| {
-            let wrong = |what: String| ArchiveError::text(path, format!("line {number}: {what}"));
-            let Some(line) = Line::read(line).map_err(wrong)? else { return Ok(()) };
+    pub(super) fn add_index(&mut self, index: &Archive, archives: &Archives) -> Result<(), ArchiveError> {
+        let mut files: HashMap<String, u32> = HashMap::new();
+        index_lines(index, |number, line| {
             if !line.is_get {
                 return Ok(());
             }
-            let file = match files.iter().rev().find(|(name, _)| *name == line.file) {
-                Some((_, file)) => *file,
+            let file = match files.get(&line.file) {
+                Some(file) => *file,
                 None => {
-                    let found = find(&line.file, path, &named).ok_or_else(|| {
-                        wrong(format!("{} is neither beside the index nor named", line.file.escape_debug()))
+                    let found = archives.file_of(index, &line.file);
+                    let found = found.ok_or_else(|| {
+                        ArchiveError::text(index.name(), format!("line {number}: {}", line.without_file()))
                     })?;
-                    let file =
-                        u32::try_from(self.files.len()).map_err(|_| wrong("too many files".to_owned()))?;
-                    self.files.push(found);
-                    files.push((line.file, file));
+                    let file = self.add_file(&found)?;
+                    files.insert(line.file, file);
                     file
                 }
             };
             let Some(key) = CaptureKey::of(&line.url) else { return Ok(()) };
             let is_revisit = line.mime == "warc/revisit";
             let (status, offset, moment) = (line.status, line.offset, line.moment);
-            self.entries.push((key, Capture { file, status, is_revisit, offset, moment }));
+            let length = line.length.unwrap_or(0);
+            self.entries.push((key, Capture { file, status, is_revisit, offset, length, moment }));
             Ok(())
         })
     }
 }
 
-/// Where a file of an index is: beside it, in the folder `archive` beside the folder of the index, or among the files that were named.
-fn find(name: &str, index: &Path, named: &[PathBuf]) -> Option<PathBuf> {
-    let name = Path::new(name);
-    let folder = index.parent().unwrap_or(Path::new(""));
-    let beside = [folder.join(name), folder.join("../archive").join(name)];
-    let is_named = |path: &&PathBuf| path.file_name() == name.file_name();
-    beside.into_iter().find(|path| path.is_file()).or_else(|| named.iter().find(is_named).cloned())
-}
-
-fn each_line(
-    path: &Path,
-    mut each: impl FnMut(u64, &str) -> Result<(), ArchiveError>,
+/// Passes on the lines of an index, with their numbers from 1.
+///
+/// # Errors
+/// The index cannot be read, a line is not one of CDXJ, or `each` fails.
+pub fn index_lines(
+    index: &Archive,
+    mut each: impl FnMut(u64, IndexLine) -> Result<(), ArchiveError>,
 ) -> Result<(), ArchiveError> {
-    let io = |cause| ArchiveError::io(path, cause);
-    let mut file = BufReader::new(File::open(path).map_err(io)?);
+    let io = |cause| ArchiveError::io(index, cause);
+    let mut file = BufReader::new(index.open().map_err(io)?);
     let is_gzip = file.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
     let reader: Box<dyn Read> =
         if is_gzip { Box::new(flate2::bufread::MultiGzDecoder::new(file)) } else { Box::new(file) };
@@ -90,11 +86,15 @@ fn each_line(
         if (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).map_err(io)? == 0 {
             return Ok(());
         }
-        each(number, String::from_utf8_lossy(&line).trim())?;
+        let read = IndexLine::read(String::from_utf8_lossy(&line).trim());
+        let read = read.map_err(|what| ArchiveError::text(index.name(), format!("line {number}: {what}")))?;
+        if let Some(read) = read {
+            each(number, read)?;
+        }
     }
 }
 
-impl Line {
+impl IndexLine {
     /// Reads `KEY TIME {...}`; `None` for lines about the index itself.
     fn read(line: &str) -> Result<Option<Self>, String> {
         if line.is_empty() || line.starts_with('!') {
@@ -124,9 +124,15 @@ impl Line {
             status: text("status").and_then(|status| status.parse().ok()).unwrap_or(0),
             is_get: text("method").is_none_or(|method| method.eq_ignore_ascii_case("GET")),
             file: needed("filename")?,
+            length: text("length").and_then(|length| length.parse().ok()),
             offset: offset
                 .parse()
                 .map_err(|_| format!("the offset is no number: {}", offset.escape_debug()))?,
         }))
+    }
+
+    /// What is wrong if the file is nowhere.
+    pub fn without_file(&self) -> String {
+        format!("{} is neither beside the index nor named", self.file.escape_debug())
     }
 }

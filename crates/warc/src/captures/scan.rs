@@ -72,7 +72,7 @@ impl Scan {
         let Some(span) = reader.finish()? else { return Ok(None) };
         match head.kind() {
             "request" => self.request(&head, &start),
-            "response" | "revisit" | "resource" => self.capture(&head, &start, span.offset),
+            "response" | "revisit" | "resource" => self.capture(&head, &start, span),
             _ => {}
         }
         Ok(Some(span))
@@ -87,13 +87,14 @@ impl Scan {
         }
     }
 
-    fn capture(&mut self, head: &RecordHead, start: &[u8], offset: u64) {
+    fn capture(&mut self, head: &RecordHead, start: &[u8], span: Span) {
         let Some(key) = head.target().and_then(CaptureKey::of) else { return };
         let capture = Capture {
             file: self.file,
             status: HttpHead::parse(start).and_then(|http| http.status()).unwrap_or(0),
             is_revisit: head.kind() == "revisit",
-            offset,
+            offset: span.offset,
+            length: span.length,
             moment: head.date().and_then(Moment::parse).unwrap_or_default(),
         };
         self.found.push(Found { key, capture, ids: ids(head).collect() });

@@ -1,12 +1,11 @@
 //! The pages of archives, as the lists of a WACZ file have them.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::Read;
 
 use serde_json::{Value, json};
 
+use crate::archive::Archive;
 use crate::captures::scan::ONE_STREAM;
 use crate::captures::{Answer, ArchiveError};
 use crate::error::ReadError;
@@ -44,7 +43,7 @@ pub struct PageText {
 /// The pages of files, the last capture of each URL.
 #[derive(Default)]
 pub(super) struct Pages {
-    files: Vec<PathBuf>,
+    files: Vec<Archive>,
     pages: Vec<Page>,
     by_url: HashMap<CaptureKey, usize>,
     /// Whether any record tells how far a page is from the start of its crawl.
@@ -53,7 +52,7 @@ pub(super) struct Pages {
 
 pub(super) struct Page {
     file: usize,
-    offset: u64,
+    span: Span,
     url: String,
     date: String,
     is_seed: bool,
@@ -61,17 +60,23 @@ pub(super) struct Page {
 
 impl Pages {
     /// Adds the pages of a file. Its damage was told before.
-    pub(super) fn read(&mut self, path: &Path, mut reader: WarcReader<File>) -> Result<(), ArchiveError> {
-        self.files.push(path.to_owned());
+    pub(super) fn read<R: Read>(
+        &mut self,
+        file: &Archive,
+        mut reader: WarcReader<R>,
+    ) -> Result<(), ArchiveError> {
+        self.files.push(file.clone());
         // Pages of this file by the ids of their records.
         let mut ids = HashMap::new();
         loop {
             match self.record(&mut reader, &mut ids) {
-                Ok(Some(span)) if !span.is_separate => return Err(ArchiveError::text(path, ONE_STREAM)),
+                Ok(Some(span)) if !span.is_separate => {
+                    return Err(ArchiveError::text(file.name(), ONE_STREAM));
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(()),
                 Err(error) if error.is_damage() => {}
-                Err(error) => return Err(ArchiveError::read(path, error)),
+                Err(error) => return Err(ArchiveError::read(file, error)),
             }
         }
     }
@@ -89,7 +94,7 @@ impl Pages {
         let Some(span) = reader.finish()? else { return Ok(None) };
         match head.kind() {
             "response" if is_page(&start) => {
-                if let Some(page) = self.add(&head, span.offset) {
+                if let Some(page) = self.add(&head, span) {
                     ids.extend(head.id().map(|id| (id.to_owned(), page)));
                 }
             }
@@ -111,10 +116,10 @@ impl Pages {
     }
 
     /// Adds a page, or puts it in the place of an earlier capture.
-    fn add(&mut self, head: &RecordHead, offset: u64) -> Option<usize> {
+    fn add(&mut self, head: &RecordHead, span: Span) -> Option<usize> {
         let (url, date) = (head.target()?.to_owned(), head.date()?.to_owned());
         let key = CaptureKey::of(&url)?;
-        let page = Page { file: self.files.len() - 1, offset, url, date, is_seed: false };
+        let page = Page { file: self.files.len() - 1, span, url, date, is_seed: false };
         match self.by_url.get(&key) {
             Some(at) if self.pages[*at].date > page.date => None,
             Some(at) => {
@@ -146,10 +151,11 @@ impl Pages {
         page: &Page,
         text_of: &mut impl FnMut(&PackedPage<'_>) -> PageText,
     ) -> Result<Value, ArchiveError> {
-        let path = &self.files[page.file];
-        let mut file = File::open(path).map_err(|cause| ArchiveError::io(path, cause))?;
-        file.seek(SeekFrom::Start(page.offset)).map_err(|cause| ArchiveError::io(path, cause))?;
-        let answer = Answer::of_bytes(file, MAX_PAGE).map_err(|cause| ArchiveError::read(path, cause))?;
+        let file = &self.files[page.file];
+        let record = file
+            .open_at(page.span.offset, Some(page.span.length))
+            .map_err(|cause| ArchiveError::io(file, cause))?;
+        let answer = Answer::of_bytes(record, MAX_PAGE).map_err(|cause| ArchiveError::read(file, cause))?;
         let text = match answer.payload.decoded(MAX_PAGE) {
             Ok(body) => text_of(&PackedPage {
                 url: &page.url,

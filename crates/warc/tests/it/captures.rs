@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use huntsman_warc::{
-    Answer, CaptureKey, Captures, DigestKind, Moment, Options, Record, RecordKind, WarcReader, index_file,
+    Answer, Archives, CaptureKey, Captures, DigestKind, Moment, Options, Record, RecordKind, WarcReader,
+    index_file,
 };
 
 const URL: &str = "http://site.example/a?b=c";
@@ -34,7 +35,7 @@ fn write(folder: &Path, name: &str, records: &[Record<'_>]) -> PathBuf {
 }
 
 fn read(archives: &[PathBuf]) -> Captures {
-    Captures::read(archives, |path, damage| panic!("{}: {damage}", path.display())).unwrap()
+    Captures::read(&Archives::named(archives).unwrap(), |file, damage| panic!("{file}: {damage}")).unwrap()
 }
 
 fn body_of(captures: &Captures, key: CaptureKey, at: Option<&str>) -> Option<String> {
@@ -156,10 +157,10 @@ fn an_index_gives_the_captures_without_reading_the_files() {
     assert_eq!(body_of(&captures, key, None).as_deref(), Some("wanted"));
 
     fs::write(&index, "site,example)/ 2026 {\"url\": \"http://site.example/\"}").unwrap();
-    let error = Captures::read(&[&index], |_, _| {}).unwrap_err().to_string();
+    let error = Captures::read(&Archives::named(&[&index]).unwrap(), |_, _| {}).unwrap_err().to_string();
     assert!(error.ends_with("line 1: it has no offset"), "{error}");
     fs::write(&index, lines[0].replace("a.warc.gz", "b.warc.gz")).unwrap();
-    let error = Captures::read(&[&index], |_, _| {}).unwrap_err().to_string();
+    let error = Captures::read(&Archives::named(&[&index]).unwrap(), |_, _| {}).unwrap_err().to_string();
     assert!(error.contains("line 1: b.warc.gz is neither beside the index nor named"), "{error}");
 }
 
@@ -173,7 +174,9 @@ fn damage_costs_what_it_hits_and_one_stream_is_refused() {
     bytes[40] ^= 0xff;
     fs::write(&path, &bytes).unwrap();
     let mut told = Vec::new();
-    let captures = Captures::read(&[&path], |_, damage| told.push(damage.to_string())).unwrap();
+    let captures =
+        Captures::read(&Archives::named(&[&path]).unwrap(), |_, damage| told.push(damage.to_string()))
+            .unwrap();
     assert_eq!((captures.damaged(), captures.len(), told.len()), (1, 1, 1), "{told:?}");
     assert_eq!(body_of(&captures, CaptureKey::of(URL).unwrap(), None).as_deref(), Some("kept"));
 
@@ -182,6 +185,6 @@ fn damage_costs_what_it_hits_and_one_stream_is_refused() {
         stream.write_all(&record.to_bytes(DigestKind::Sha1)).unwrap();
     }
     fs::write(&path, stream.finish().unwrap()).unwrap();
-    let error = Captures::read(&[&path], |_, _| {}).unwrap_err().to_string();
+    let error = Captures::read(&Archives::named(&[&path]).unwrap(), |_, _| {}).unwrap_err().to_string();
     assert!(error.contains("one gzip stream"), "{error}");
 }

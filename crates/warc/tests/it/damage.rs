@@ -1,6 +1,6 @@
 //! Damage costs the records that it hits, and no others.
 
-use huntsman_warc::{CaptureKey, Captures, Options, Record, RecordKind};
+use huntsman_warc::{Archives, CaptureKey, Captures, Options, Record, RecordKind};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{blocks, bodies, read, records};
@@ -210,7 +210,9 @@ fn captures_of_hurt_archives_answer_rightly_or_not_at_all() {
         std::fs::write(&path, &file).unwrap();
         let mut told = 0;
         // A file that is no archive any more is refused.
-        let Ok(captures) = Captures::read(&[&path], |_, _| told += 1) else { continue };
+        let Ok(captures) = Captures::read(&Archives::named(&[&path]).unwrap(), |_, _| told += 1) else {
+            continue;
+        };
         assert_eq!(told, captures.damaged(), "seed {seed}");
         for (n, body) in bodies.iter().enumerate() {
             let key = CaptureKey::of(&url(n)).unwrap();

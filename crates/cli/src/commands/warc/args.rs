@@ -10,7 +10,7 @@ pub(crate) enum WarcCommand {
     /// Lists the records of files and folders: offset, type, status, date and URL; --json prints one object per line.
     #[command(before_help = "Example:\n  huntsman warc ls archive --json")]
     Ls {
-        /// WARC files, folders with such files, and patterns in quotes.
+        /// WARC files, folders with such files, WACZ files, patterns in quotes, and the same in buckets (s3://BUCKET/KEY).
         #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
         files: Vec<PathBuf>,
         /// Prints JSON lines.
@@ -29,7 +29,7 @@ pub(crate) enum WarcCommand {
     /// is a warning.
     #[command(before_help = "Example:\n  huntsman warc check archive")]
     Check {
-        /// WARC files, folders with such files, and patterns in quotes.
+        /// WARC files, folders with such files, WACZ files, patterns in quotes, and the same in buckets (s3://BUCKET/KEY).
         #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
         files: Vec<PathBuf>,
     },
@@ -37,7 +37,7 @@ pub(crate) enum WarcCommand {
     /// Prints a CDXJ index of the files, sorted by bytes, from which players find the capture of a URL.
     #[command(before_help = "Example:\n  huntsman warc index archive --out index.cdxj")]
     Index {
-        /// WARC files, folders with such files, and patterns in quotes.
+        /// WARC files, folders with such files, WACZ files, patterns in quotes, and the same in buckets (s3://BUCKET/KEY).
         #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
         files: Vec<PathBuf>,
         /// The file to write; an index that exists is replaced [default: stdout].
@@ -56,7 +56,7 @@ pub(crate) enum WarcCommand {
 /// Flags of `warc pack`.
 #[derive(Debug, Args)]
 pub(crate) struct WarcPackArgs {
-    /// WARC files, folders with such files, and patterns in quotes.
+    /// WARC files, folders with such files, WACZ files, patterns in quotes, and the same in buckets (s3://BUCKET/KEY).
     #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath, required = true)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -80,7 +80,7 @@ pub(crate) struct WarcPackArgs {
 /// Flags of `warc get`.
 #[derive(Debug, Args)]
 pub(crate) struct WarcGetArgs {
-    /// Files, folders and patterns, and behind them the URL of the page.
+    /// Files, folders, WACZ files and patterns, also in buckets (s3://BUCKET/KEY), and behind them the URL of the page.
     #[arg(value_names = ["FILE|DIR", "URL"], num_args = 1.., required = true)]
     pub(crate) files_and_url: Vec<String>,
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use huntsman::warc::{CaptureKey, Captures, HttpHead, Moment};
 
+use super::archives_of;
 use super::args::WarcGetArgs;
-use super::{files_of, shown};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::{escape, escape_document, warn};
 
@@ -20,9 +20,9 @@ pub(super) fn get(args: &WarcGetArgs) -> Outcome {
     }
     let key = CaptureKey::of_url(&huntsman::parse_web_url(url)?);
     let at = args.at.as_deref().map(moment).transpose()?;
-    let mut archives = files_of(&files.iter().map(PathBuf::from).collect::<Vec<_>>())?;
-    archives.extend(args.index.clone());
-    let captures = Captures::read(&archives, |path, damage| warn(&format!("{}: {damage}", shown(path))));
+    let named: Vec<PathBuf> = files.iter().map(PathBuf::from).chain(args.index.clone()).collect();
+    let archives = archives_of(&named)?;
+    let captures = Captures::read(&archives, |file, damage| warn(&format!("{}: {damage}", escape(file))));
     let failed = |error: &dyn std::fmt::Display| Failure::crawl(escape(&error.to_string()).into_owned());
     let captures = captures.map_err(|error| failed(&error))?;
     let Some(capture) = captures.nearest(key, at) else {

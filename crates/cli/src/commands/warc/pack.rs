@@ -25,9 +25,7 @@ pub(super) fn pack(args: &WarcPackArgs) -> Outcome {
     };
     let mut scan = Scan::new();
     let text_of = |page: &PackedPage<'_>| text_of(&mut scan, page, args.text);
-    let told = |path: &std::path::Path, damage: &huntsman::warc::ReadError| {
-        warn(&format!("{}: {damage}", shown(path)));
-    };
+    let told = |file: &str, damage: &huntsman::warc::ReadError| warn(&format!("{}: {damage}", escape(file)));
     let (packed, new) = pack_wacz(&files, new, &options, text_of, told)
         .map_err(|error| Failure::crawl(escape(&error.to_string()).into_owned()))?;
     new.finish().map_err(|error| Failure::crawl(format!("writing {}: {error}", shown(&args.wacz))))?;
