@@ -51,7 +51,7 @@ pub(crate) async fn render(
     let limit = rendering.timeout.unwrap_or(settings.timeout);
     let rendered = open.page.rendered(url, rendering, limit).await;
     let rendered = match rendered {
-        Ok(rendered) => open.page.with_cookies(&lease.process, rendered).await,
+        Ok(rendered) => open.page.with_cookies(&lease.process, open.is_own, rendered).await,
         Err(error) => Err(error),
     };
     match open.close().await {
@@ -93,8 +93,7 @@ impl Open {
         };
         let made = {
             let _expected = Expected::new(process, &context);
-            let params =
-                json!({"url": "about:blank", "browserContextId": context, "width": 1280, "height": 900});
+            let params = json!({"url": "about:blank", "browserContextId": context});
             let made = process.call("Target.createTarget", params).await?;
             let target = made["targetId"].as_str().unwrap_or_default().to_owned();
             let arrived =

@@ -1,6 +1,6 @@
 //! A process of the browser with all that it started: its start, its bounds, and its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -39,6 +39,8 @@ pub(crate) struct Process {
     pub(crate) targets: Arc<Targets>,
     /// Contexts by the name of their session.
     pub(crate) sessions: tokio::sync::Mutex<HashMap<String, String>>,
+    /// Cookies of the contexts of sessions that were told already.
+    told: Mutex<HashMap<String, HashSet<(String, String)>>>,
     answers_within: Duration,
     bound: u64,
     group: i32,
@@ -92,6 +94,7 @@ impl Process {
             connection,
             targets,
             sessions: tokio::sync::Mutex::default(),
+            told: Mutex::default(),
             answers_within: settings.answers_within,
             bound: settings.memory,
             group,
@@ -152,6 +155,17 @@ impl Process {
                 Err(Error::crashed(format!("{method}: no answer within {} s", self.answers_within.as_secs())))
             }
         }
+    }
+
+    /// Takes note of cookies of a session, each with its value; those that no page of it told before.
+    pub(crate) fn new_cookies(
+        &self,
+        context: &str,
+        cookies: &HashSet<(String, String)>,
+    ) -> HashSet<(String, String)> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = told.insert(context.to_owned(), cookies.clone()).unwrap_or_default();
+        cookies.difference(&before).cloned().collect()
     }
 
     pub(crate) fn is_dead(&self) -> bool {

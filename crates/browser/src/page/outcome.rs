@@ -160,23 +160,32 @@ impl Page {
         Ok(read["isWhole"] == true)
     }
 
-    /// Reads back the cookies that scripts set.
+    /// Reads back the cookies that scripts set. In a session they are told once.
     pub(super) async fn with_cookies(
         &self,
         process: &Process,
+        is_own: bool,
         mut rendered: Rendered,
     ) -> Result<Rendered, Error> {
-        let params = json!({"browserContextId": self.context});
-        let found = process.call("Storage.getCookies", params).await?;
+        let found = process.call("Storage.getCookies", json!({"browserContextId": self.context})).await?;
+        let cookies: Vec<&Value> = found["cookies"].as_array().into_iter().flatten().collect();
+        let now = cookies.iter().map(|cookie| identity(cookie)).collect();
+        let new = if is_own { now } else { process.new_cookies(&self.context, &now) };
         let given = self.state().given_cookies.clone();
-        let of_scripts = found["cookies"].as_array().into_iter().flatten().filter(|cookie| {
+        let of_scripts = cookies.into_iter().filter(|cookie| {
             let is_given =
                 given.iter().any(|(name, value)| cookie["name"] == **name && cookie["value"] == **value);
-            cookie["httpOnly"] != true && !is_given
+            cookie["httpOnly"] != true && !is_given && new.contains(&identity(cookie))
         });
         rendered.cookies = of_scripts.map(line).collect();
         Ok(rendered)
     }
+}
+
+/// What makes a cookie another one: where it is of with its name, and its value.
+fn identity(cookie: &Value) -> (String, String) {
+    let text = |name: &str| cookie[name].as_str().unwrap_or_default();
+    (format!("{}\0{}\0{}", text("domain"), text("path"), text("name")), text("value").to_owned())
 }
 
 /// A frame in a page.

@@ -49,7 +49,7 @@ impl Page {
         }
         for (step, number) in rendering.steps.iter().zip(1..) {
             self.change(|state| {
-                state.may_leave = true;
+                state.may_leave |= acts(&step.action);
                 state.idle_since = std::time::Instant::now();
             });
             let matters =

@@ -32,7 +32,7 @@ fn answers_beyond_the_bytes_and_requests_of_a_page_fail_and_the_page_is_incomple
         let page = browser.render(PAGE, &Rendering::default(), as_network(&site)).await.unwrap();
         assert_eq!((site.asked().len(), page.is_incomplete), (4, true));
         assert_eq!(page.requests[4].answer, Err("page_requests".to_owned()));
-        let wide = "<script>document.body.append('x'.repeat(50_000)); const p = document.createElement('p'); p.textContent = 'never'; document.body.append(p)</script>";
+        let wide = "<body><script>document.body.append('x'.repeat(50_000)); const p = document.createElement('p'); p.textContent = 'never'; document.body.append(p)</script>";
         let page = browser
             .render(PAGE, &Rendering::default(), as_network(&Site::new().html(PAGE, wide).share()))
             .await

@@ -64,6 +64,25 @@ fn scripts_see_cookies_of_answers_and_those_that_they_set_are_told() {
 }
 
 #[test]
+fn a_session_tells_a_cookie_once_and_again_when_it_changes() {
+    run(async {
+        let site = Site::new()
+            .html(PAGE, "<script>document.cookie = 'a=1'; document.cookie = 'b=1'</script>")
+            .html("https://a.test/same", "")
+            .html("https://a.test/change", "<script>document.cookie = 'b=2'</script>")
+            .share();
+        let mut told = Vec::new();
+        for url in [PAGE, "https://a.test/same", "https://a.test/change"] {
+            let page = render(&site, url, of_session("cookies")).await.unwrap();
+            let mut lines: Vec<String> = page.cookies.into_iter().map(|(_, line)| line).collect();
+            lines.sort();
+            told.push(lines.join(", "));
+        }
+        assert_eq!(told, ["a=1; Path=/, b=1; Path=/", "", "b=2; Path=/"]);
+    });
+}
+
+#[test]
 fn scripts_and_servers_are_told_the_same_agent() {
     run(async {
         let site = Site::new().html(PAGE, "<script>document.write(navigator.userAgent)</script>").share();

@@ -101,6 +101,39 @@ fn a_browser_that_is_killed_costs_a_crash_and_another_takes_its_place() {
 }
 
 #[test]
+fn a_page_whose_process_is_killed_is_a_crash_and_the_browser_goes_on() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = settings();
+        settings.folder = Some(folder.path().to_owned());
+        let browser = Browser::new(settings).unwrap();
+        let never = Arc::new(Semaphore::new(0));
+        let site = Site::new()
+            .html(PAGE, "<script>fetch('/late')</script>")
+            .hold("https://a.test/late", &never)
+            .share();
+        let (other, network) = (browser.clone(), Arc::clone(&site) as Arc<dyn Network>);
+        let open = tokio::spawn(async move { other.render(PAGE, &Rendering::default(), network).await });
+        while site.asked().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let has_pages = |id: &i32| {
+            let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("--type=renderer")
+        };
+        for id in processes(folder.path()).into_iter().filter(has_pages) {
+            assert!(Command::new("kill").args(["-KILL", &id.to_string()]).status().is_ok());
+        }
+        let error = open.await.unwrap().unwrap_err();
+        assert!(error.is_crash(), "{error:?}");
+        assert!(page(&browser).await.unwrap().html.contains("<p>there</p>"));
+        let stats = browser.stats().await;
+        assert_eq!((stats.crashes, stats.restarts), (1, 0));
+        browser.close().await;
+    });
+}
+
+#[test]
 fn a_browser_that_does_not_answer_is_killed() {
     run(async {
         let folder = tempfile::tempdir().unwrap();

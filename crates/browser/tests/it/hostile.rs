@@ -114,12 +114,14 @@ fn endless_windows_lines_and_requests_cost_their_page_only() {
 }
 
 #[test]
-fn the_page_that_its_own_process_ends_is_a_crash_and_others_go_on() {
+fn addresses_of_the_browser_itself_cannot_be_reached() {
     run(async {
-        // The tables of the browser itself: nothing of the web can do what it says, so it stands for any fault of a process.
         let site = Site::new().html(PAGE, "<p>there</p>").share();
-        let crash = huntsman_browser::Action::Evaluate("location.href = 'chrome://crash'".to_owned());
-        let page = render(&site, PAGE, crate::kit::steps([crash])).await.unwrap();
-        assert!(page.html.contains("<p>there</p>"), "pages of the web cannot go there");
+        for url in ["chrome://crash", "chrome://version", "view-source:https://a.test/", "file:///etc/passwd"]
+        {
+            let go = huntsman_browser::Action::Evaluate(format!("location.href = '{url}'"));
+            let page = render(&site, PAGE, crate::kit::steps([go])).await.unwrap();
+            assert!(page.html.contains("<p>there</p>") && page.url == PAGE, "{url}: {}", page.html);
+        }
     });
 }

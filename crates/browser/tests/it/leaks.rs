@@ -129,9 +129,7 @@ fn nothing_that_a_page_tries_arrives_at_this_machine() {
                 assert!(page.refused_direct >= 4, "{}", page.refused_direct);
                 assert!(site.asked().iter().all(|asked| asked.url.starts_with("http")));
                 if url != PAGE {
-                    for part in
-                        ["fetch", "script", "style", "frame", "worker", "shared", "xhr", "events", "import"]
-                    {
+                    for part in ["fetch", "script", "style", "frame", "worker", "xhr", "events", "import"] {
                         assert!(
                             site.asked().iter().any(|asked| asked.url == format!("http://{host}/{part}")),
                             "{part}: {:?}",
