@@ -244,7 +244,7 @@ impl Listing {
     /// Lists page after page. If a page contains a name that cannot be used in a request, the whole page fails. It is then listed in smaller
     /// pages, until that name stands alone and is skipped.
     pub async fn send(self, pages: mpsc::Sender<Page>) {
-        let Self { bucket, prefix, pattern } = self;
+        let Self { bucket, prefix, pattern, first: _ } = self;
         let is_listed = |key: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(key));
         let mut next = PaginatedListOptions::default();
         let mut most = PAGE;
