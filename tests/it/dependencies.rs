@@ -154,6 +154,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-middleware",
                 "huntsman-output",
                 "huntsman-text",
+                "huntsman-xpath",
             ],
         ),
         ("huntsman-shell", &["huntsman-crawler", "huntsman-files", "huntsman-middleware"]),
