@@ -3,6 +3,7 @@
 //! A browser that reaches the network itself goes around everything that a crawler promises: the guard of addresses, robots.txt, the pace of a
 //! host. So this one reaches nothing. Each request of a page, a frame or a worker is handed to a [`Network`], and the page sees its answer.
 //! Images, media, fonts and pings are never asked. What interception does not see, such as sockets, comes to a proxy that refuses it.
+//! So do the scripts of workers that workers start, which Chromium tells of to nobody, and now and then a shared worker made of a blob.
 //!
 //! It is not a driver of browsers in general: there is no window, nothing is downloaded, no page opens another one, and automation is not hidden.
 //! It runs on Unix, and needs a Chromium of any recent version; the Debian package `chromium-headless-shell` is the smallest.

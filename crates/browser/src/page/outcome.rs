@@ -86,6 +86,11 @@ impl Page {
 
     async fn drive(&self, url: &str, rendering: &Rendering, gains: &mut Gains) -> Result<End, Error> {
         self.change(|state| state.url = url.to_owned());
+        // It answers when its process has carried out all that was asked before; otherwise no event would tell of the document.
+        let answered = self.evaluate("0").await;
+        if matches!(answered, Err(Fault::Ended)) {
+            return Err(Error::crashed("the page is gone"));
+        }
         let gone = self.connection.call(&self.session, "Page.navigate", json!({"url": url})).await;
         match gone {
             Ok(result) => {

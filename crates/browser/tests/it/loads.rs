@@ -81,10 +81,15 @@ fn every_request_of_frames_and_workers_is_asked_of_the_network() {
             .script("https://sub.a.test/of-frame.js", "")
             .script("https://b.test/of-frame.js", "")
             .script("https://a.test/sandboxed.js", "")
-            .script("https://a.test/worker.js", "importScripts('/imported.js'); const nested = new Worker('/nested.js'); nested.onmessage = () => fetch('/of-worker').finally(() => postMessage(1))")
+            .script(
+                "https://a.test/worker.js",
+                "importScripts('/imported.js'); fetch('/of-worker').finally(() => postMessage(1))",
+            )
             .script("https://a.test/imported.js", "")
-            .script("https://a.test/nested.js", "fetch('/of-nested').finally(() => postMessage(1))")
-            .script("https://a.test/shared.js", "onconnect = (e) => fetch('/of-shared').finally(() => e.ports[0].postMessage(1))")
+            .script(
+                "https://a.test/shared.js",
+                "onconnect = (e) => fetch('/of-shared').finally(() => e.ports[0].postMessage(1))",
+            )
             .script("https://a.test/service.js", "self.oninstall = (e) => e.waitUntil(fetch('/of-service'))")
             .answer("https://b.test/api", answer(200, &cors, "ok"))
             .with("https://a.test/events", "text/event-stream", "data: 1\n\n")
@@ -100,9 +105,7 @@ fn every_request_of_frames_and_workers_is_asked_of_the_network() {
             ("https://a.test/m.js", Kind::Script),
             ("https://a.test/m2.js", Kind::Script),
             ("https://a.test/m3.js", Kind::Script),
-            ("https://a.test/nested.js", Kind::Script),
             ("https://a.test/of-blob", Kind::Xhr),
-            ("https://a.test/of-nested", Kind::Xhr),
             ("https://a.test/of-service", Kind::Xhr),
             ("https://a.test/of-shared", Kind::Xhr),
             ("https://a.test/of-worker", Kind::Xhr),

@@ -150,9 +150,8 @@ fn scrolling_unites_what_every_round_showed() {
 #[test]
 fn pictures_and_prints_are_given_in_the_order_of_their_steps() {
     run(async {
-        let site = Site::new()
-            .html(PAGE, "<!doctype html><body style='margin: 0; height: 3000px'><h1>Print me</h1>")
-            .share();
+        let site =
+            Site::new().html(PAGE, "<!doctype html><body style='margin: 0; height: 3000px'>Print me").share();
         let shots =
             [Action::Screenshot { is_full: false }, Action::Pdf, Action::Screenshot { is_full: true }];
         let page = render(&site, PAGE, steps(shots)).await.unwrap();
