@@ -4,15 +4,12 @@ use std::time::{Duration, Instant};
 
 use super::Page;
 use super::script::{Fault, literal};
-use super::state::State;
 use crate::Ready;
 
 /// Time without a request in flight.
 const NO_REQUEST: Duration = Duration::from_millis(500);
 /// Time without a change of the tree.
 const NO_CHANGE: Duration = Duration::from_millis(300);
-/// Time after which it is looked whether a page is loaded without an event that says so.
-const UNTOLD: Duration = Duration::from_millis(250);
 /// How often a selector or an expression is tried.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -56,30 +53,12 @@ impl Page {
     /// Returns when no request was in flight for a while; since when.
     async fn idle(&self) -> Instant {
         loop {
-            let since = tokio::select! {
-                since = self.until(|state| state.is_idle().then_some(state.idle_since)) => since,
-                () = tokio::time::sleep(UNTOLD) => {
-                    self.look_whether_loaded().await;
-                    continue;
-                }
-            };
+            let since = self.until(|state| state.is_idle().then_some(state.idle_since)).await;
             tokio::time::sleep(NO_REQUEST.saturating_sub(since.elapsed())).await;
             let state = self.state();
             if state.is_idle() && state.idle_since == since {
                 return since;
             }
-        }
-    }
-
-    /// A page without requests may be loaded before its process is told to report that, and then no event comes.
-    async fn look_whether_loaded(&self) {
-        let may_be_loaded = {
-            let state = self.state();
-            !state.is_loaded && state.in_flight == 0 && state.document.is_some()
-        };
-        let is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'";
-        if may_be_loaded && self.look(is_loaded).await.is_ok_and(|is_loaded| is_loaded == true) {
-            self.change(State::loaded);
         }
     }
 
