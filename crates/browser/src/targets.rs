@@ -139,9 +139,11 @@ impl Targets {
                 drop(known);
                 self.arrived.notify_waiters();
             } else {
-                // Its address was told by the page that wanted it.
+                // Its address was told by the page that wanted it. It may share the thread of that page, so it must not wait.
                 drop(known);
+                self.send(&session, "Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]}));
                 self.send("", "Target.closeTarget", json!({"targetId": id}));
+                self.send(&session, "Runtime.runIfWaitingForDebugger", json!({}));
             }
             return;
         }

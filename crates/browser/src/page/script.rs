@@ -74,7 +74,6 @@ impl Page {
             "expression": expression,
             "returnByValue": true,
             "awaitPromise": true,
-            "userGesture": true,
         });
         if let Some(world) = world {
             params["contextId"] = world.0.into();
