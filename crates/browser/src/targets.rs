@@ -51,7 +51,7 @@ impl Targets {
         }
     }
 
-    /// Says that a page is about to be made in a context. What comes there otherwise is a window that a page opened.
+    /// Announces that this crate is about to make a page in a context. A target that comes there unannounced is a window that a page opened.
     pub(crate) fn expect(&self, context: &str) {
         *self.known().expected.entry(context.to_owned()).or_default() += 1;
     }
