@@ -23,7 +23,7 @@ use crate::{Error, Network, Rendered, Rendering, Settings};
 use script::World;
 use state::State;
 
-/// A page while it is rendered. Events change its state, and whoever drives it waits for changes.
+/// A page while it is rendered. Events change its state, and the code that drives it waits for changes.
 pub(crate) struct Page {
     pub(crate) session: String,
     pub(crate) context: String,

@@ -38,7 +38,7 @@ impl Serialize for Work {
     }
 }
 
-/// The name of a [`Work`], whoever does it. Written as partition and number: `17/4096`.
+/// The name of a [`Work`], the same on each node. Written as partition and number: `17/4096`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkName {
     /// The part of the queue.

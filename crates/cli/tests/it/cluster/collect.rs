@@ -50,7 +50,7 @@ fn site() -> RunningSite {
         .start_blocking()
 }
 
-/// The options of a crawl of the site, whoever does it.
+/// The options of a crawl of the site, the same for each node and for one machine.
 fn with_options<'a>(command: &'a mut Command, site: &RunningSite, out: &str) -> &'a mut Command {
     command.arg("crawl").arg(site.url_on(&host(0), "/0").as_str());
     command.args(["--profile", "test", "--scope", "all", "--exclude", "*elsewhere*", "--out", out]);
