@@ -12,7 +12,11 @@ use crate::common::{Said, field, huntsman, lines, run};
 fn python() -> String {
     let tools = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "../../target".to_owned());
     let installed = format!("{tools}/test-tools/engines-2/bin/python");
-    if Path::new(&installed).exists() { installed } else { "python3".to_owned() }
+    // The programs run in folders of their own, where a relative path leads nowhere.
+    match fs::canonicalize(Path::new(&installed).parent().unwrap()) {
+        Ok(folder) => folder.join("python").to_string_lossy().into_owned(),
+        Err(_) => "python3".to_owned(),
+    }
 }
 
 /// Runs a program of Python in a folder, and returns what it prints.
