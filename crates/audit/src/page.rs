@@ -499,7 +499,7 @@ fn is_unspaced(c: char) -> bool {
 }
 
 fn count_words(text: &str) -> usize {
-    let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
+    let unspaced = if text.is_ascii() { 0 } else { text.chars().filter(|c| is_unspaced(*c)).count() };
     if unspaced == 0 {
         return words::count(text);
     }
@@ -509,8 +509,25 @@ fn count_words(text: &str) -> usize {
 
 /// Hash of a text in which white space and case are folded.
 fn text_key(text: &str) -> String {
-    let folded = collapsed(text).to_lowercase();
-    format!("{:032x}", xxh3_128(folded.as_bytes()))
+    format!("{:032x}", xxh3_128(folded(text).as_bytes()))
+}
+
+/// A text in lower case with white space collapsed.
+fn folded(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        let start = folded.len();
+        if word.is_ascii() {
+            folded.push_str(word);
+            folded[start..].make_ascii_lowercase();
+        } else {
+            folded.push_str(&word.to_lowercase());
+        }
+    }
+    folded
 }
 
 /// Whether a value of `X-Robots-Tag` is meant for one robot: `otherbot: noindex`.

@@ -9,6 +9,7 @@ mod answers;
 mod build;
 mod columns;
 mod references;
+mod remembered;
 mod walk;
 mod weights;
 
@@ -25,6 +26,7 @@ use self::addresses::Addresses;
 use self::answers::Known;
 use self::columns::{Columns, Flag};
 use self::references::{Fragment, Pointer};
+use self::remembered::{Held, Remembered};
 use self::weights::Heavy;
 use crate::code::PageClass;
 use crate::custom::CustomNames;
@@ -77,6 +79,7 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Site {
     parts: Parts,
+    remembered: Remembered,
     /// What the crawl wrote; it has the places of references.
     segment: Spool,
     frames: Mutex<Frames>,
@@ -111,6 +114,7 @@ impl Site {
     fn new(parts: Parts, segment: Spool, limits: AuditSettings, is_complete: bool) -> Result<Self> {
         Ok(Self {
             parts,
+            remembered: Remembered::default(),
             segment,
             frames: Mutex::new(Frames::new()?),
             cache: Cache::default(),
@@ -143,7 +147,7 @@ impl Site {
     }
 
     /// What was read; `None` after an error, which is kept.
-    fn read<T>(&self, found: Result<Option<T>>) -> Option<T> {
+    pub(crate) fn read<T>(&self, found: Result<Option<T>>) -> Option<T> {
         found.unwrap_or_else(|error| {
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             None
@@ -157,7 +161,7 @@ impl Site {
 
     /// All answers.
     pub fn records(&self) -> impl Iterator<Item = Answer<'_>> {
-        Answers { site: self, cursor: self.parts.known.cursor() }
+        Answers::of(self)
     }
 
     /// The pages of a class.
@@ -175,7 +179,7 @@ impl Site {
         &'a self,
         wanted: impl Fn(Address<'a>) -> bool + 'a,
     ) -> impl Iterator<Item = Answer<'a>> {
-        let mut answers = Answers { site: self, cursor: self.parts.known.cursor() };
+        let mut answers = Answers::of(self);
         std::iter::from_fn(move || answers.next_of(&wanted))
     }
 
@@ -390,7 +394,11 @@ impl Site {
                 continue;
             }
             let stored = known.stored()?;
-            each(Answer::new(address, &stored)?, stored.judged()?)?;
+            let held = match self.remembered.get(known.number) {
+                Some(held) => held.clone(),
+                None => Held::of(&stored, address.is_start())?,
+            };
+            each(Answer::new(address, held), stored.judged()?)?;
         }
         Ok(())
     }
@@ -410,15 +418,21 @@ impl Site {
         &self,
         each: &mut dyn FnMut(Address<'_>, &mut EdgeReader<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut cursor = self.parts.known.cursor();
+        let mut each_at =
+            |number, locator| self.with_edges(locator, |edges| each(Address { site: self, number }, edges));
+        for number in 0..self.remembered.end() {
+            if let Some(locator) = self.remembered.get(number).and_then(|held| held.references) {
+                each_at(number, locator)?;
+            }
+        }
+        let mut cursor = self.parts.known.from(self.remembered.end());
         while let Some(known) = cursor.next()? {
-            if known.is_refusal {
+            if known.is_refusal || known.number < self.remembered.end() {
                 continue;
             }
             let stored = known.stored()?;
             if stored.has_references {
-                let address = Address { site: self, number: known.number };
-                self.with_edges(stored.locator, |edges| each(address, edges))?;
+                each_at(known.number, stored.locator)?;
             }
         }
         Ok(())
@@ -442,20 +456,42 @@ impl Site {
 
     /// The references of an answer, in the order of the source.
     fn edges(&self, number: u32) -> Result<Vec<Edge>> {
-        let mut cursor = self.parts.known.from(number);
-        let Some(known) = cursor.next_of(number)?.filter(|known| !known.is_refusal) else {
-            return Ok(Vec::new());
+        let locator = match self.remembered.get(number) {
+            Some(held) => held.references,
+            None => self.known(number, false, |known| Ok(known.stored()?.locator))?,
         };
-        let locator = known.stored()?.locator;
+        let Some(locator) = locator else { return Ok(Vec::new()) };
         self.with_edges(locator, |edges| edges.all().map_err(|_| no_entry(&self.segment, locator.frame)))
     }
 
-    /// What is known of a URL: the answer or why it was not requested.
-    fn known(&self, number: u32, is_refusal: bool) -> Result<Option<Known>> {
+    /// Reads as many answers into memory as there is room for.
+    fn remember(&mut self) -> Result<()> {
+        let columns = &self.parts.columns;
+        let is_start = |number| columns.has(number, Flag::START);
+        self.remembered = Remembered::of(&self.parts.known, self.limits.audit_sorted_bytes, is_start)?;
+        Ok(())
+    }
+
+    /// The answer of a URL that was requested in this spelling.
+    fn held(&self, number: u32) -> Result<Option<Held>> {
+        if number < self.remembered.end() {
+            return Ok(self.remembered.get(number).cloned());
+        }
+        let is_start = self.parts.columns.has(number, Flag::START);
+        self.known(number, false, |known| Held::of(&known.stored()?, is_start))
+    }
+
+    /// What is known of a URL, as read by `read`: the answer or why it was not requested.
+    fn known<T>(
+        &self,
+        number: u32,
+        is_refusal: bool,
+        read: impl FnOnce(&Known) -> Result<T>,
+    ) -> Result<Option<T>> {
         let mut cursor = self.parts.known.from(number);
         while let Some(known) = cursor.next_of(number)? {
             if known.is_refusal == is_refusal {
-                return Ok(Some(known.clone()));
+                return read(known).map(Some);
             }
         }
         Ok(None)
@@ -479,26 +515,44 @@ impl Site {
     }
 }
 
-/// Answers in order.
+/// Answers in order: first those in memory, then those on disk.
 #[derive(Debug)]
 struct Answers<'a> {
     site: &'a Site,
+    next: u32,
     cursor: Cursor<'a, Known>,
 }
 
 impl<'a> Answers<'a> {
+    fn of(site: &'a Site) -> Self {
+        Self { site, next: 0, cursor: site.parts.known.from(site.remembered.end()) }
+    }
+
     fn next_of(&mut self, wanted: &dyn Fn(Address<'a>) -> bool) -> Option<Answer<'a>> {
+        let site = self.site;
+        while self.next < site.remembered.end() {
+            let number = self.next;
+            self.next += 1;
+            let address = Address { site, number };
+            if let Some(held) = site.remembered.get(number)
+                && wanted(address)
+            {
+                return Some(Answer::new(address, held.clone()));
+            }
+        }
         let mut read = || {
             while let Some(known) = self.cursor.next()? {
-                let address = Address { site: self.site, number: known.number };
-                if !known.is_refusal && wanted(address) {
-                    return Answer::new(address, &known.stored()?).map(Some);
+                let address = Address { site, number: known.number };
+                let is_on_disk = known.number >= self.next && !known.is_refusal;
+                if is_on_disk && wanted(address) {
+                    return Held::of(&known.stored()?, address.is_start())
+                        .map(|held| Some(Answer::new(address, held)));
                 }
             }
             Ok(None)
         };
         let found = read();
-        self.site.read(found)
+        site.read(found)
     }
 }
 

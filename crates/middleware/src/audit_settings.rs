@@ -56,7 +56,8 @@ settings! {
         audit_template_urls_max: usize = 20_000;
         /// Least number of days for which the certificate of a host must still be valid.
         audit_certificate_days: u32 = 30;
-        /// Bytes that are sorted in memory at once while an audit is judged; what is more is sorted on disk. Three sorts may be under way.
+        /// Bytes that are sorted in memory at once while an audit is judged; what is more is sorted on disk. Three sorts may be under way. As many
+        /// bytes keep the first answers of a site, about 15,000 pages; others are read from disk each time that they are needed.
         audit_sorted_bytes: usize = 64 << 20;
         /// Severity of codes in place of their own: error, warning, notice or off.
         audit_severity: BTreeMap<String, String> = BTreeMap::new();

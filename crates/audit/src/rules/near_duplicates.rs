@@ -1,10 +1,12 @@
 //! Pages whose texts are nearly the same.
 //!
-//! All pairs are found exactly, by the index of fingerprints. Memory holds 41 bytes for each page in it, and some for groups.
+//! All pairs are found exactly, by the index of fingerprints. Memory holds 41 bytes for each page in it, 68 for the sample of its text, and some
+//! for groups.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
+use huntsman_crawler::Result;
 use huntsman_detect::near::{DocId, Document, Identity, Language, MemoryIndex};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,7 +15,7 @@ use super::language::{is_two_letters, primary};
 use crate::code::Code;
 use crate::code::PageClass::Content as C;
 use crate::finding::{Finding, Findings};
-use crate::likeness::FEATURES;
+use crate::likeness::{FEATURES, Samples};
 use crate::record::HtmlRecord;
 use crate::rule::Rule;
 use crate::site::{Address, Site};
@@ -26,8 +28,6 @@ const CODES: &[Code] = &[Code::new("content", "near-duplicate")
 
 /// Bits up to which fingerprints are looked at.
 const MAX_BITS: u32 = Identity::MAX_K;
-/// The share of common runs of words from which on texts are alike whose fingerprints are not so near.
-const COMMON_RUNS: f64 = 0.9;
 
 pub(super) struct NearDuplicates;
 
@@ -37,20 +37,7 @@ impl Rule for NearDuplicates {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        let Some(index) = index(site) else { return };
-        let bits = site.limits().audit_near_duplicate_bits.min(MAX_BITS);
-        let mut groups = Groups::new(site.addresses().len());
-        index.pairs(&mut |pair| {
-            let [DocId::Number(one), DocId::Number(two)] = &pair.ids else {
-                return ControlFlow::Continue(());
-            };
-            let (one, two) = (*one as u32, *two as u32);
-            if !groups.are_one(one, two) && (pair.distance <= bits || have_common_runs(site, one, two)) {
-                groups.join(one, two);
-            }
-            ControlFlow::Continue(())
-        });
-        drop(index);
+        let Some(mut groups) = site.read(groups(site)) else { return };
         let keys = site.addresses().filter_map(|address| {
             let number = address.number();
             groups.has(number).then(|| (u128::from(groups.first(number)), address))
@@ -59,18 +46,54 @@ impl Rule for NearDuplicates {
     }
 }
 
-/// The fingerprints of all pages with content, of copies only the first.
-fn index(site: &Site) -> Option<MemoryIndex> {
-    let mut texts = HashSet::new();
+/// The pages of each group lead to its first one; `None` if no page has a fingerprint.
+fn groups(site: &Site) -> Result<Option<Groups>> {
+    let bits = site.limits().audit_near_duplicate_bits.min(MAX_BITS);
+    let mut samples = Samples::new(site.scratch());
+    let Some(index) = index(site, &mut samples)? else { return Ok(None) };
+    let mut groups = Groups::new(site.addresses().len());
+    let mut failure = None;
+    index.pairs(&mut |pair| {
+        let [DocId::Number(one), DocId::Number(two)] = &pair.ids else {
+            return ControlFlow::Continue(());
+        };
+        let (one, two) = (*one as u32, *two as u32);
+        if groups.are_one(one, two) {
+            return ControlFlow::Continue(());
+        }
+        let are_alike = if pair.distance <= bits { Ok(true) } else { samples.are_alike(one, two) };
+        match are_alike {
+            Ok(true) => groups.join(one, two),
+            Ok(false) => {}
+            Err(error) => {
+                failure = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    failure.map_or(Ok(Some(groups)), Err)
+}
+
+/// The fingerprints of all pages with content, of copies only the first. Their samples go to the disk.
+fn index(site: &Site, samples: &mut Samples) -> Result<Option<MemoryIndex>> {
+    let (mut texts, mut failure) = (HashSet::new(), None);
     let documents = site.pages(C).filter_map(|page| {
         let html = page.html.as_ref()?;
-        let hash = html.likeness.as_ref()?.fingerprint()?;
-        let language = language(html);
-        let is_first = texts.insert(xxh3_64(html.text_key.as_bytes()));
-        is_first.then(|| Document { language, id: u64::from(page.address().number()).into(), hash })
+        let likeness = html.likeness.as_ref()?;
+        let hash = likeness.fingerprint()?;
+        if !texts.insert(xxh3_64(html.text_key.as_bytes())) {
+            return None;
+        }
+        let number = page.address().number();
+        if let Err(error) = samples.add(number, &likeness.sample()) {
+            failure.get_or_insert(error);
+        }
+        Some(Document { language: language(html), id: u64::from(number).into(), hash })
     });
     let identity = Identity::new(MAX_BITS, FEATURES).expect("it is the largest number of bits");
-    MemoryIndex::build(identity, documents).ok()
+    let index = MemoryIndex::build(identity, documents).ok();
+    failure.map_or(Ok(index), Err)
 }
 
 /// The part of the index for a page. There is one for all languages without a code of two letters, and for pages that state none.
@@ -78,14 +101,6 @@ fn language(html: &HtmlRecord) -> Language {
     let code = primary(html.lang.as_deref().unwrap_or_default());
     let code = if is_two_letters(&code) { code } else { "und".to_owned() };
     Language::parse(&code).expect("letters are a name")
-}
-
-fn have_common_runs(site: &Site, one: u32, two: u32) -> bool {
-    let likeness = |number| site.address(number).answer()?.html.as_ref()?.likeness.clone();
-    match (likeness(one), likeness(two)) {
-        (Some(one), Some(two)) => one.common_runs(&two) >= COMMON_RUNS,
-        _ => false,
-    }
 }
 
 /// Tells the pages of a group, but for those whose others are all translations of them.

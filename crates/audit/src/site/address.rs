@@ -2,9 +2,10 @@
 
 use std::ops::Deref;
 
-use super::answers::Stored;
+use super::answers::Known;
 use super::columns::Flag;
 use super::references::Pointer;
+use super::remembered::Held;
 use super::{Fault, MAX_HOPS, Refused, Site};
 use crate::code::PageClass;
 use crate::finding::Place;
@@ -64,11 +65,8 @@ impl<'a> Address<'a> {
     /// The answer, also if it was fetched in another spelling; read from disk.
     pub fn answer(self) -> Option<Answer<'a>> {
         let requested = self.requested()?;
-        let read = || {
-            let known = self.site.known(requested.number, false)?;
-            known.map(|known| Answer::new(requested, &known.stored()?)).transpose()
-        };
-        self.site.read(read())
+        let held = self.site.read(self.site.held(requested.number))?;
+        Some(Answer::new(requested, held))
     }
 
     /// Why it was requested; `None` if it was not, in this spelling.
@@ -194,10 +192,7 @@ impl<'a> Address<'a> {
 
     /// Why it was not requested, if the crawl told so; read from disk.
     pub fn refused(self) -> Option<Refused> {
-        let read = || {
-            let known = self.site.known(self.number, true)?;
-            known.map(|known| known.refused()).transpose()
-        };
+        let read = || self.site.known(self.number, true, Known::refused);
         self.site.read(if self.is_refused() { read() } else { Ok(None) })
     }
 
@@ -258,16 +253,12 @@ impl<'a> Address<'a> {
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
     address: Address<'a>,
-    record: Record,
-    links: (u32, u32),
+    held: Held,
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(address: Address<'a>, stored: &Stored<'_>) -> Result<Self> {
-        let mut record = stored.record()?;
-        // The crawl may have begun with another request for the same URL.
-        record.is_start = address.is_start();
-        Ok(Self { address, record, links: stored.links })
+    pub(super) fn new(address: Address<'a>, held: Held) -> Self {
+        Self { address, held }
     }
 
     /// The URL.
@@ -277,12 +268,12 @@ impl<'a> Answer<'a> {
 
     /// Number of links of the page that lead within the site.
     pub fn links_within(&self) -> u32 {
-        self.links.0
+        self.held.links.0
     }
 
     /// Number of links of the page that lead to other sites.
     pub fn links_elsewhere(&self) -> u32 {
-        self.links.1
+        self.held.links.1
     }
 }
 
@@ -290,7 +281,7 @@ impl Deref for Answer<'_> {
     type Target = Record;
 
     fn deref(&self) -> &Record {
-        &self.record
+        &self.held.record
     }
 }
 

@@ -69,6 +69,11 @@ impl Known {
 }
 
 impl Stored<'_> {
+    /// Bytes of the record as it is stored.
+    pub(crate) fn length(&self) -> usize {
+        self.record.len()
+    }
+
     pub(crate) fn record(&self) -> Result<Record> {
         serde_json::from_slice(self.record).map_err(|error| Error::from(error).context("reading a record"))
     }

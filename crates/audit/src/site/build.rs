@@ -176,6 +176,7 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let mut site = Site::new(parts, found.segment, limits, is_complete)?;
     site.find_unreachable_hosts()?;
     site.find_later_pages()?;
+    site.remember()?;
     Ok(site)
 }
 
