@@ -478,7 +478,8 @@ impl SpiderMiddleware for AvoidDup {
         };
         let site: Arc<str> = site_of(page.url()).into();
         let is_here = |url: &Url| url.host_str() == page.url().host_str() || is_of_site(url, &site);
-        let links = LinkPlaces::of(page.anchors(), |address| page.join(address).filter(is_here));
+        let base = Some(page.base()).filter(|base| is_here(base));
+        let links = LinkPlaces::of(page.anchors(), base, |address| page.join(address).filter(is_here));
         let number = {
             let mut model = self.model();
             let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };

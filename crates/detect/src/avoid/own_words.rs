@@ -79,10 +79,9 @@ impl OwnWords {
     /// Whether a value of the URL may begin with this word; `false` for most words of a text.
     #[inline]
     pub(crate) fn may_begin(&self, word: &Word<'_>) -> bool {
-        self.is_identifier(word) || self.may_begin_value(word)
+        (word.has_digit && self.is_identifier(word)) || self.may_begin_value(word)
     }
 
-    #[inline]
     fn is_identifier(&self, word: &Word<'_>) -> bool {
         word.has_digit
             && word.text.len() >= IDENTIFIER

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::estimate::Explorations;
 use super::journal::{Event, Journal};
-use super::links::{LinkPlaces, LinkedUrl};
+use super::links::LinkPlaces;
 use super::overrides::Overrides;
 use super::page::PageText;
 use super::rows::{Row, UNTESTED};
@@ -158,69 +158,68 @@ impl Predictor {
     }
 
     fn discover_hashed(&mut self, site: &str, url: &Url, hash: u64, link: Option<LinkContext>) {
-        let found = self.links.get_mut(&hash);
-        let is_new = found.is_none();
-        if let Some(links) = found {
-            let Some(link) = link else { return };
-            if links.len() >= LINKS || links.contains(&link) {
-                self.link_known(site, url, hash, link);
-                return;
+        if self.links.contains_key(&hash) {
+            if let Some(link) = link {
+                self.link_found(site, url.as_str(), hash, link);
             }
-            links.push(link);
-        } else if self.links.len() < MAX_LINKS {
-            self.links.insert(hash, link.into_iter().collect());
-        } else {
             return;
         }
-        if !is_new && !self.held.is_empty() {
-            self.held.remove(&(hash, false));
-            self.held.remove(&(hash, true));
+        if self.links.len() >= MAX_LINKS {
+            return;
         }
+        self.links.insert(hash, link.into_iter().collect());
         self.journal.add(|| Event::Discover { site: site.into(), url: url.as_str().into(), link });
         if let Some(link) = link {
             self.site(site).find(hash, link.page);
         }
-        if is_new {
-            let raw = self.slots_of(url);
-            let model = self.site(site);
-            let before = model.log_bytes();
-            model.discover(raw, link.map(|link| link.page));
-            let grown = model.log_bytes() - before;
-            self.log_bytes += grown;
-            if self.log_bytes > self.options.learning_bytes {
-                self.freeze_largest();
-            }
+        let raw = self.slots_of(url);
+        let model = self.site(site);
+        let before = model.log_bytes();
+        model.discover(raw, link.map(|link| link.page));
+        let grown = model.log_bytes() - before;
+        self.log_bytes += grown;
+        if self.log_bytes > self.options.learning_bytes {
+            self.freeze_largest();
         }
+    }
+
+    /// Records a link to a URL that was found and is not learnt, if it was: then the place of the link is new, or that of too many. Else it may be a way to
+    /// a URL that was learnt.
+    fn link_found(&mut self, site: &str, url: &str, hash: u64, link: LinkContext) {
+        let Some(links) =
+            self.links.get_mut(&hash).filter(|links| links.len() < LINKS && !links.contains(&link))
+        else {
+            return self.link_known(site, url, hash, link);
+        };
+        links.push(link);
+        if !self.held.is_empty() {
+            self.held.remove(&(hash, false));
+            self.held.remove(&(hash, true));
+        }
+        self.journal.add(|| Event::Discover { site: site.into(), url: url.into(), link: Some(link) });
+        self.site(site).find(hash, link.page);
     }
 
     /// Records another link to a URL that was found before: its position may be evidence, and a URL to which several pages link is not lost with one
     /// of them. Does nothing if the URL was never found.
     pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
-        self.link_hashed(site, url, hash_of(url), link);
+        self.link_found(site, url.as_str(), hash_of(url), link);
     }
 
     /// Records all links of the page with this number, which was learnt, as [`link`](Self::link) does.
     pub fn link_all(&mut self, site: &str, page: u32, links: &LinkPlaces) {
-        for LinkedUrl { url, hash, places } in links.linked() {
+        for (url, hash, places) in links.linked() {
             for position in places {
-                self.link_hashed(site, url, *hash, LinkContext { page, position: *position });
+                self.link_found(site, url, hash, LinkContext { page, position: *position });
             }
         }
     }
 
-    fn link_hashed(&mut self, site: &str, url: &Url, hash: u64, link: LinkContext) {
-        if self.links.contains_key(&hash) {
-            self.discover_hashed(site, url, hash, Some(link));
-        } else {
-            self.link_known(site, url, hash, link);
-        }
-    }
-
     /// Records a link to a URL that was learnt, or of which the places of links are known.
-    fn link_known(&mut self, site: &str, url: &Url, hash: u64, link: LinkContext) {
+    fn link_known(&mut self, site: &str, url: &str, hash: u64, link: LinkContext) {
         if self.sites.get_mut(site).is_some_and(|model| model.link(hash, link.page)) {
             let page = link.page;
-            self.journal.add(|| Event::Link { site: site.into(), url: url.as_str().into(), page });
+            self.journal.add(|| Event::Link { site: site.into(), url: url.into(), page });
         }
     }
 
@@ -769,7 +768,12 @@ fn nearness(distance: u64) -> f64 {
 /// The hash of a URL without its fragment.
 pub(crate) fn hash_of(url: &Url) -> u64 {
     let text = url.as_str();
-    xxh3_64(text.split_once('#').map_or(text, |(url, _)| url).as_bytes())
+    hash_of_text(text.split_once('#').map_or(text, |(url, _)| url))
+}
+
+/// The same for the text of a URL that has none.
+pub(crate) fn hash_of_text(url: &str) -> u64 {
+    xxh3_64(url.as_bytes())
 }
 
 /// Decides by a hash of the URL and the seed only, so that results do not depend on the order of requests. The port is left out, so that a

@@ -114,11 +114,13 @@ impl RawSlot {
 pub(crate) struct Mix(pub(crate) u64);
 
 impl Mix {
+    #[inline(always)]
     pub(crate) fn new(kind: u64) -> Self {
         Self(0x9E37_79B9_7F4A_7C15).with(kind)
     }
 
     /// Adds a value by the splitmix64 finaliser over the sum, so that order matters. The result is stored, so this must not change.
+    #[inline(always)]
     pub(crate) fn with(self, value: u64) -> Self {
         let mut x = self.0.rotate_left(23).wrapping_add(value).wrapping_add(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

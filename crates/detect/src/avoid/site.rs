@@ -262,11 +262,23 @@ impl Site {
             let (believed, row) = self.rows.believe(rows, self.min_evidence);
             row.total() >= 1.0 && believed > 0.5 && believed > probability
         };
+        // Most of them differ in the same few sets of slots.
+        let mut known: SmallVec<[(u16, bool); 8]> = SmallVec::new();
+        let mut by_slots = |other: &Target| {
+            if target.shape.template != other.shape.template {
+                return target.rows_if_fetched(other).as_ref().is_some_and(tells_more);
+            }
+            let Some(set) = target.changed_from(other) else { return false };
+            if let Some((_, tells_more)) = known.iter().find(|(other, _)| *other == set) {
+                return *tells_more;
+            }
+            let tells_more = tells_more(&target.changed_rows(set));
+            known.push((set, tells_more));
+            tells_more
+        };
         self.in_flight.values().any(|other| {
             let by_canonical = (other.canonical.key == canonical).then_some(&other.canonical.rows);
-            let by_slots = || target.rows_if_fetched(&other.target);
-            (by_canonical.is_some_and(tells_more) || by_slots().as_ref().is_some_and(tells_more))
-                && other.target.key() != own
+            (by_canonical.is_some_and(tells_more) || by_slots(&other.target)) && other.target.key() != own
         })
     }
 

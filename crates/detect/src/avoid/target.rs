@@ -210,23 +210,24 @@ impl Target {
         (!values.is_empty()).then_some(hash.0)
     }
 
+    /// The slots in which the URL differs from another one of the same template; `None` if one of them must not be dropped.
+    pub(crate) fn changed_from(&self, other: &Self) -> Option<u16> {
+        let pairs = self.shape.slots.iter().zip(&other.shape.slots).enumerate();
+        pairs.filter(|(_, (slot, other))| slot.value != other.value).try_fold(0, |set, (index, (slot, _))| {
+            let is_kept = index >= MAX_SLOTS
+                || self.kinds[index] == Kind::Const
+                || slot.prior == PriorKnowledge::Forbidden;
+            (!is_kept).then(|| set | 1 << index)
+        })
+    }
+
     /// The rows that would decide about the URL if another one, which is in flight, had been fetched: both have the same template, or one
     /// has more slots.
     pub(crate) fn rows_if_fetched(&self, other: &Self) -> Option<RowKeys> {
-        let (slots, others) = (&self.shape.slots, &other.shape.slots);
         if self.shape.template == other.shape.template {
-            let different = (0..slots.len()).filter(|index| slots[*index].value != others[*index].value);
-            let different: SmallVec<[usize; 8]> = different.collect();
-            let is_kept = |index: &usize| {
-                *index >= MAX_SLOTS
-                    || self.kinds[*index] == Kind::Const
-                    || slots[*index].prior == PriorKnowledge::Forbidden
-            };
-            if different.iter().any(is_kept) {
-                return None;
-            }
-            return Some(self.changed_rows(different.iter().map(|index| 1u16 << index).sum()));
+            return self.changed_from(other).map(|set| self.changed_rows(set));
         }
+        let (slots, others) = (&self.shape.slots, &other.shape.slots);
         let (long, short) = if slots.len() > others.len() { (self, other) } else { (other, self) };
         if long.shape.slots.len() > MAX_SLOTS {
             return None;

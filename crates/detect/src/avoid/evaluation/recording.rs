@@ -181,7 +181,7 @@ impl Answer {
         links.extend(
             scan.links(&body).filter_map(|link| in_list(link.href)).filter(|page| seen.insert(*page)),
         );
-        let places = LinkPlaces::of(scan.links(&body), |address| {
+        let places = LinkPlaces::of(scan.links(&body), None, |address| {
             let mut to = resolve(address)?;
             to.set_fragment(None);
             numbers.contains_key(&to).then_some(to)
