@@ -443,6 +443,14 @@ impl Keeper {
     fn sweep(&mut self) -> Result<(), Error> {
         let own = self.shared.settings.node.as_str();
         let others_work = self.live.iter().any(|node| node.is_busy && node.name != own);
+        // The engine asks when it has nothing to do. A beat that was sent before may say later that there is work, and the engine would
+        // never ask again.
+        if !self.shared.is_idle.load(Ordering::Acquire)
+            && self.shared.partitions.has_no_work()
+            && let Some(link) = self.shared.link.get()
+        {
+            link.woken(Vec::new());
+        }
         if others_work || !self.shared.is_idle.load(Ordering::Acquire) {
             self.swept = None;
             return Ok(());
