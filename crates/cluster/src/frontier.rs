@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use huntsman_crawler::{
-    End, Frontier, FrontierLink, HostKey, HostNote, Lease, LeaseId, Leased, Order, OwnedSince, Pushed,
-    Request, Result, SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
+    End, Frontier, FrontierLink, HostKey, HostNote, KnownTarget, Lease, LeaseId, Leased, Order, OwnedSince,
+    Pushed, Request, Result, SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
 };
 use huntsman_redis::{Error, ErrorKind};
 use tokio::sync::oneshot;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::convert::Items;
 use crate::job::Job;
 use crate::keeper::{Keeper, Kick};
-use crate::keys::{LAST, packed, partition_of};
+use crate::keys::{LAST, packed, packed_redirect, partition_of, unmarked};
 use crate::partition::Partitions;
 use crate::pump::Pump;
 use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, damaged};
@@ -239,7 +239,7 @@ impl SharedFrontier {
                 End::Done => call.arg("D"),
                 End::Release => call.arg("L"),
                 End::Reschedule(request) => {
-                    let call = self.request(call.arg("R"), partition, &request);
+                    let call = self.replacement(call.arg("R"), partition, &request);
                     replacement = Some(request);
                     call
                 }
@@ -284,6 +284,17 @@ impl SharedFrontier {
         let target = self.shared.partition(&request.host());
         let call = if target == partition { call.arg("") } else { call.number(u64::from(target)) };
         call.arg(self.packed(request))
+    }
+
+    /// Adds a request that takes the place of a leased one. Of one for another partition it is known only there whether it is new, so the
+    /// reply cannot refuse it.
+    fn replacement(&self, call: Call, partition: u32, request: &Request) -> Call {
+        let target = self.shared.partition(&request.host());
+        if target == partition {
+            return self.request(call, partition, request);
+        }
+        let Job { order, seen_bits, .. } = self.shared.job;
+        call.number(u64::from(target)).arg(packed_redirect(request, order, seen_bits))
     }
 }
 
@@ -365,7 +376,11 @@ impl Frontier for SharedFrontier {
         for (id, bytes) in (first..).zip(items.strings()?) {
             let (sequence, bytes) =
                 bytes.split_first_chunk().ok_or_else(|| damaged("the reply to a lease"))?;
+            let (is_known, bytes) = unmarked(bytes);
             let mut request = StoredRequest::request(bytes, host)?;
+            if is_known {
+                request.extensions.insert(KnownTarget);
+            }
             let sequence = u64::from_be_bytes(*sequence);
             request.extensions.insert(Work { partition, sequence, epoch: epoch_number(&epoch)? });
             leases.push(Lease { id: LeaseId(id), request });
@@ -411,7 +426,7 @@ impl Frontier for SharedFrontier {
 
     async fn peek(&self, host: &HostKey, most: usize) -> Result<Vec<Request>> {
         let (_, rows) = self.look(host, most).await?;
-        rows.iter().map(|bytes| StoredRequest::request(bytes, host)).collect()
+        rows.iter().map(|bytes| StoredRequest::request(unmarked(bytes).1, host)).collect()
     }
 
     async fn claim(&self, host: &HostKey) -> Result<bool> {

@@ -26,7 +26,7 @@ pub(crate) use link::FrontierMessage;
 pub use link::{FrontierLink, OwnedSince};
 pub use memory::MemoryFrontier;
 pub use stored::StoredRequest;
-pub use work::{Work, WorkName};
+pub use work::{KnownTarget, Work, WorkName};
 
 /// Identifies one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
