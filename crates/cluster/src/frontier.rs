@@ -14,6 +14,7 @@ use huntsman_crawler::{
 use huntsman_redis::{Error, ErrorKind};
 use tokio::sync::oneshot;
 
+use crate::clock::ServerClock;
 use crate::convert::Items;
 use crate::job::Job;
 use crate::keeper::{Keeper, Kick};
@@ -47,6 +48,10 @@ pub(crate) struct Shared {
     pub(crate) link: OnceLock<FrontierLink>,
     /// What was learnt about hosts and is not stored yet.
     pub(crate) learnt: Mutex<HashMap<HostKey, Option<SavedPoliteness>>>,
+    /// How the clock of the server stands to that of the crawl.
+    pub(crate) clock: Mutex<ServerClock>,
+    /// Whether the crawl has ended and told the last start of each host.
+    pub(crate) has_left: AtomicBool,
     /// What components noted about hosts and is not stored yet.
     pub(crate) notes: Mutex<Vec<HostNote>>,
     /// When the last beat was sent that the server has answered.
@@ -113,6 +118,10 @@ impl Shared {
         }
     }
 
+    pub(crate) fn clock(&self) -> ServerClock {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells how long the server has not answered a beat, or a beat is not due yet.
     pub(crate) fn tell_lag(&self) {
         if let Some(link) = self.link.get() {
@@ -143,6 +152,8 @@ impl SharedFrontier {
             partitions: Partitions::new(job.partitions),
             link: OnceLock::new(),
             learnt: Mutex::default(),
+            clock: Mutex::default(),
+            has_left: AtomicBool::new(false),
             notes: Mutex::default(),
             beaten: Mutex::new(Instant::now()),
             is_idle: AtomicBool::new(false),
@@ -446,6 +457,10 @@ impl Frontier for SharedFrontier {
 
     fn note(&self, notes: Vec<HostNote>) {
         self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
+    }
+
+    fn left(&self) {
+        self.shared.has_left.store(true, Ordering::Release);
     }
 
     fn is_durable(&self) -> bool {
