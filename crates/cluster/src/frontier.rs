@@ -8,16 +8,17 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use huntsman_crawler::{
-    End, Frontier, FrontierLink, HostKey, HostNote, Lease, LeaseId, Leased, Order, OwnedSince, Pushed,
-    Request, Result, SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
+    End, Frontier, FrontierLink, HostKey, HostNote, KnownTarget, Lease, LeaseId, Leased, Order, OwnedSince,
+    Pushed, Request, Result, SavedPoliteness, Settled, SlotBy, StoredRequest, Timestamp, Work,
 };
 use huntsman_redis::{Error, ErrorKind};
 use tokio::sync::oneshot;
 
+use crate::clock::ServerClock;
 use crate::convert::Items;
 use crate::job::Job;
 use crate::keeper::{Keeper, Kick};
-use crate::keys::{LAST, packed, partition_of};
+use crate::keys::{LAST, packed, packed_redirect, partition_of, unmarked};
 use crate::partition::Partitions;
 use crate::pump::Pump;
 use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, damaged};
@@ -47,6 +48,10 @@ pub(crate) struct Shared {
     pub(crate) link: OnceLock<FrontierLink>,
     /// What was learnt about hosts and is not stored yet.
     pub(crate) learnt: Mutex<HashMap<HostKey, Option<SavedPoliteness>>>,
+    /// How the clock of the server stands to that of the crawl.
+    pub(crate) clock: Mutex<ServerClock>,
+    /// Whether the crawl has ended and told the last start of each host.
+    pub(crate) has_left: AtomicBool,
     /// What components noted about hosts and is not stored yet.
     pub(crate) notes: Mutex<Vec<HostNote>>,
     /// When the last beat was sent that the server has answered.
@@ -113,6 +118,10 @@ impl Shared {
         }
     }
 
+    pub(crate) fn clock(&self) -> ServerClock {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells how long the server has not answered a beat, or a beat is not due yet.
     pub(crate) fn tell_lag(&self) {
         if let Some(link) = self.link.get() {
@@ -143,6 +152,8 @@ impl SharedFrontier {
             partitions: Partitions::new(job.partitions),
             link: OnceLock::new(),
             learnt: Mutex::default(),
+            clock: Mutex::default(),
+            has_left: AtomicBool::new(false),
             notes: Mutex::default(),
             beaten: Mutex::new(Instant::now()),
             is_idle: AtomicBool::new(false),
@@ -239,7 +250,7 @@ impl SharedFrontier {
                 End::Done => call.arg("D"),
                 End::Release => call.arg("L"),
                 End::Reschedule(request) => {
-                    let call = self.request(call.arg("R"), partition, &request);
+                    let call = self.replacement(call.arg("R"), partition, &request);
                     replacement = Some(request);
                     call
                 }
@@ -284,6 +295,17 @@ impl SharedFrontier {
         let target = self.shared.partition(&request.host());
         let call = if target == partition { call.arg("") } else { call.number(u64::from(target)) };
         call.arg(self.packed(request))
+    }
+
+    /// Adds a request that takes the place of a leased one. Of one for another partition it is known only there whether it is new, so the
+    /// reply cannot refuse it.
+    fn replacement(&self, call: Call, partition: u32, request: &Request) -> Call {
+        let target = self.shared.partition(&request.host());
+        if target == partition {
+            return self.request(call, partition, request);
+        }
+        let Job { order, seen_bits, .. } = self.shared.job;
+        call.number(u64::from(target)).arg(packed_redirect(request, order, seen_bits))
     }
 }
 
@@ -365,7 +387,11 @@ impl Frontier for SharedFrontier {
         for (id, bytes) in (first..).zip(items.strings()?) {
             let (sequence, bytes) =
                 bytes.split_first_chunk().ok_or_else(|| damaged("the reply to a lease"))?;
+            let (is_known, bytes) = unmarked(bytes);
             let mut request = StoredRequest::request(bytes, host)?;
+            if is_known {
+                request.extensions.insert(KnownTarget);
+            }
             let sequence = u64::from_be_bytes(*sequence);
             request.extensions.insert(Work { partition, sequence, epoch: epoch_number(&epoch)? });
             leases.push(Lease { id: LeaseId(id), request });
@@ -411,7 +437,7 @@ impl Frontier for SharedFrontier {
 
     async fn peek(&self, host: &HostKey, most: usize) -> Result<Vec<Request>> {
         let (_, rows) = self.look(host, most).await?;
-        rows.iter().map(|bytes| StoredRequest::request(bytes, host)).collect()
+        rows.iter().map(|bytes| StoredRequest::request(unmarked(bytes).1, host)).collect()
     }
 
     async fn claim(&self, host: &HostKey) -> Result<bool> {
@@ -431,6 +457,10 @@ impl Frontier for SharedFrontier {
 
     fn note(&self, notes: Vec<HostNote>) {
         self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
+    }
+
+    fn left(&self) {
+        self.shared.has_left.store(true, Ordering::Release);
     }
 
     fn is_durable(&self) -> bool {

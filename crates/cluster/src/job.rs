@@ -9,7 +9,7 @@ use crate::convert::Items;
 use crate::keys::Keys;
 use crate::script::{CREATE, Call, Runner};
 use crate::server;
-use crate::settings::{ClusterSettings, Durability};
+use crate::settings::{ClusterSettings, Durability, PARTITIONS};
 
 /// The version of the data that this program writes, and the only one that it reads.
 const VERSION: &str = "1";
@@ -72,6 +72,9 @@ impl Job {
                 durability.name()
             )));
         }
+        if let Some(asked) = settings.partitions.filter(|asked| *asked != found.partitions) {
+            return Err(refused(format!("was made with {} partitions, not {asked}", found.partitions)));
+        }
         server::check(&mut runner.client, &settings.address(), found.durability)?;
         runner.set_durability(found.durability);
         Ok(found)
@@ -93,7 +96,7 @@ impl Job {
         durability: Durability,
         runner: &mut Runner,
     ) -> Result<Self, Error> {
-        let partitions = settings.partitions;
+        let partitions = settings.partitions.unwrap_or(PARTITIONS);
         let sets = (settings.urls / u64::from(partitions) / IN_SET).max(1);
         let seen_bits = sets.ilog2().min(MAX_SEEN_BITS);
         let fields = [

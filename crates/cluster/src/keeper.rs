@@ -2,14 +2,15 @@
 //! and finds out whether the crawl is at its end.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use huntsman_crawler::{HostKey, Timestamp};
+use huntsman_crawler::{FrontierLink, HostKey, Timestamp};
 use huntsman_redis::{Error, Reply};
 use tokio::sync::oneshot;
 
+use crate::clock::ServerClock;
 use crate::convert::Items;
 use crate::frontier::{Shared, all_hosts};
 use crate::nodes::{self, Node, Told, micros};
@@ -204,7 +205,13 @@ impl Keeper {
             partitions: self.shared.partitions.owned().len(),
         };
         let Shared { settings, job, token, .. } = &*self.shared;
+        let now = || self.shared.link.get().map(FrontierLink::now);
+        let before = now();
         let roll = nodes::enter(settings, job, token, told, &mut self.runner)?;
+        if let (Some(before), Some(after)) = (before, now()) {
+            *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) =
+                ServerClock::read(before, Timestamp(roll.now), after);
+        }
         self.live = roll.nodes;
         if let Some(link) = self.shared.link.get()
             && roll.control != self.control
@@ -327,19 +334,34 @@ impl Keeper {
         let calls: Vec<Call> = tried.iter().map(call).collect();
         let sent = Instant::now();
         for (partition, answer) in tried.into_iter().zip(self.runner.run(&calls)?) {
-            let epoch = Items::of(answer.unwrap_or(Reply::Nil), "the reply to a claim")?.number()?;
+            let mut items = Items::of(answer.unwrap_or(Reply::Nil), "the reply to a claim")?;
+            let epoch = items.number()?;
             // A negative number means that another node owns it.
             if epoch > 0 {
-                self.gain(partition, epoch.to_string(), sent)?;
+                let starts_are_told = items.count()? > 0;
+                self.gain(partition, epoch.to_string(), sent, starts_are_told)?;
             }
         }
         Ok(())
     }
 
-    /// Takes over a partition that was claimed.
-    fn gain(&mut self, partition: u32, epoch: String, sent: Instant) -> Result<(), Error> {
+    /// Takes over a partition that was claimed. Unless the last owner has told them, it is not known when requests were last sent to its hosts.
+    fn gain(
+        &mut self,
+        partition: u32,
+        epoch: String,
+        sent: Instant,
+        starts_are_told: bool,
+    ) -> Result<(), Error> {
         let Some((version, queued)) = self.restore(partition, &epoch)? else { return Ok(()) };
-        let hosts = all_hosts(&self.shared, &mut self.runner, partition)?;
+        let mut hosts = all_hosts(&self.shared, &mut self.runner, partition)?;
+        let clock = self.shared.clock();
+        for pace in hosts.iter_mut().filter_map(|(_, _, pace)| pace.as_mut()) {
+            *pace = clock.to_own(*pace);
+            if !starts_are_told {
+                pace.last_start = Timestamp(0);
+            }
+        }
         self.read_notes(partition)?;
         let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
         let (safe_until, flights_until) = self.until(sent);
@@ -418,14 +440,37 @@ impl Keeper {
         if drained.is_empty() {
             return Ok(());
         }
+        let starts_are_told =
+            self.ask_what_is_known(drained.iter().map(|(partition, _)| *partition).collect());
         self.store_learnt()?;
-        self.release(&drained, false)
+        self.release(&drained, false, starts_are_told)
     }
 
-    /// Gives partitions back; unless `even_leased`, only those without leases.
-    fn release(&mut self, owned: &[(u32, String)], even_leased: bool) -> Result<(), Error> {
+    /// Has the engine tell what the next owner of partitions should know; returns whether it did so in time. If not, the next owner waits
+    /// somewhat longer before its first requests.
+    fn ask_what_is_known(&self, partitions: Vec<u32>) -> bool {
+        let Some(link) = self.shared.link.get() else { return false };
+        let (told, is_told) = mpsc::channel();
+        let count = self.shared.partitions.count();
+        let is_left = move |host: &HostKey| partitions.contains(&crate::keys::partition_of(host, count));
+        // The keeper may have stopped waiting.
+        link.leaving(is_left, move || {
+            let _ = told.send(());
+        });
+        is_told.recv_timeout(self.shared.settings.lease / ROUNDS).is_ok()
+    }
+
+    /// Gives partitions back; unless `even_leased`, only those without leases. `starts_are_told` if it is stored when each of their hosts got
+    /// its last request.
+    fn release(
+        &mut self,
+        owned: &[(u32, String)],
+        even_leased: bool,
+        starts_are_told: bool,
+    ) -> Result<(), Error> {
         let call = |(partition, epoch): &(u32, String)| {
-            self.shared.fenced(&RELEASE, *partition, epoch).number(u64::from(even_leased))
+            let call = self.shared.fenced(&RELEASE, *partition, epoch).number(u64::from(even_leased));
+            call.number(u64::from(starts_are_told))
         };
         let calls: Vec<Call> = owned.iter().map(call).collect();
         for ((partition, epoch), answer) in owned.iter().zip(self.runner.run(&calls)?) {
@@ -443,6 +488,14 @@ impl Keeper {
     fn sweep(&mut self) -> Result<(), Error> {
         let own = self.shared.settings.node.as_str();
         let others_work = self.live.iter().any(|node| node.is_busy && node.name != own);
+        // The engine asks when it has nothing to do. A beat that was sent before may say later that there is work, and the engine would
+        // never ask again.
+        if !self.shared.is_idle.load(Ordering::Acquire)
+            && self.shared.partitions.has_no_work()
+            && let Some(link) = self.shared.link.get()
+        {
+            link.woken(Vec::new());
+        }
         if others_work || !self.shared.is_idle.load(Ordering::Acquire) {
             self.swept = None;
             return Ok(());
@@ -479,7 +532,7 @@ impl Keeper {
         let epoch = |partition: u32| Some((partition, self.shared.partitions.get(partition).epoch()?));
         let owned: Vec<(u32, String)> =
             self.shared.partitions.owned().into_iter().filter_map(epoch).collect();
-        self.release(&owned, true)?;
+        self.release(&owned, true, self.shared.has_left.load(Ordering::Acquire))?;
         let Shared { settings, job, token, .. } = &*self.shared;
         nodes::leave(settings, job, token, &mut self.runner)
     }

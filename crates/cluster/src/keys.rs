@@ -45,6 +45,25 @@ pub(crate) fn partition_of(host: &HostKey, partitions: u32) -> u32 {
 const UNFILTERED: u8 = 1;
 const LATEST_FIRST: u8 = 2;
 const DELAYED: u8 = 4;
+/// The target of a redirect from another partition.
+const REDIRECTED: u8 = 8;
+/// Stands in a queue before a request that was known when it arrived; no stored request begins with it.
+const KNOWN: u8 = 255;
+
+/// A request for the scripts that took the place of one in another partition. If it is known it is queued all the same, and marked.
+pub(crate) fn packed_redirect(request: &Request, order: Order, seen_bits: u32) -> Vec<u8> {
+    let mut packed = packed(request, order, seen_bits);
+    packed[0] |= REDIRECTED;
+    packed
+}
+
+/// Whether a request in a queue was known when it arrived, and the stored request itself.
+pub(crate) fn unmarked(row: &[u8]) -> (bool, &[u8]) {
+    match row.split_first() {
+        Some((&KNOWN, rest)) => (true, rest),
+        _ => (false, row),
+    }
+}
 
 /// A request for the scripts: flags, number of the set of known requests, fingerprint in that set, rank, time, host, and the request.
 pub(crate) fn packed(request: &Request, order: Order, seen_bits: u32) -> Vec<u8> {

@@ -22,6 +22,7 @@
 //! # Ok(()) }
 //! ```
 
+mod clock;
 mod convert;
 mod frontier;
 mod job;

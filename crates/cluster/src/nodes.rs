@@ -22,6 +22,8 @@ pub(crate) struct Node {
 /// What a node learns when it renews its entry.
 #[derive(Debug)]
 pub(crate) struct Roll {
+    /// The time of the server.
+    pub(crate) now: u64,
     /// What the operator wants.
     pub(crate) control: String,
     /// The nodes that are heard of, this one included.
@@ -64,7 +66,7 @@ pub(crate) fn enter(
     }
     let control = items.text()?;
     let nodes = listed(&items.texts()?, now);
-    Ok(Roll { control, nodes: nodes.into_iter().filter(|node| node.is_alive).collect() })
+    Ok(Roll { now, control, nodes: nodes.into_iter().filter(|node| node.is_alive).collect() })
 }
 
 /// Takes this node off the list.

@@ -33,8 +33,9 @@ impl Keeper {
                 .unwrap_or_else(|| self.shared.fenced(&NOTE, partition, &epoch).arg(what));
             calls.insert((partition, what), call.arg(field).arg(value));
         };
+        let clock = self.shared.clock();
         for (host, pace) in learnt {
-            let value = pace.map(|pace| pace.to_bytes().to_vec()).unwrap_or_default();
+            let value = pace.map(|pace| clock.to_server(pace).to_bytes()).unwrap_or_default();
             store(&host, "pace", host.as_str(), value);
         }
         for HostNote { host, about, value } in notes {

@@ -97,13 +97,6 @@ impl Operator {
     pub fn make(settings: ClusterSettings, order: Order) -> Result<Self, Error> {
         let mut runner = Runner::connect(&settings.server, Durability::Ack)?;
         let job = Job::enter(&settings, order, &mut runner)?;
-        if job.partitions != settings.partitions {
-            let message = format!(
-                "the job {:?} has {} partitions, and keeps them: take another --job for {}",
-                settings.job, job.partitions, settings.partitions
-            );
-            return Err(Error::new(ErrorKind::Input, message).at(settings.address()));
-        }
         Ok(Self { settings, runner, job })
     }
 

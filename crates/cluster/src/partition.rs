@@ -69,6 +69,13 @@ impl Partitions {
         self.queued.load(Ordering::Acquire)
     }
 
+    /// Whether nothing is queued or leased in own partitions, as far as is known.
+    pub(crate) fn has_no_work(&self) -> bool {
+        let leases =
+            |partition: &Partition| partition.lock().owned.as_ref().is_some_and(|owned| owned.leased > 0);
+        self.queued() == 0 && !self.all.iter().any(leases)
+    }
+
     /// The numbers of own partitions.
     pub(crate) fn owned(&self) -> Vec<u32> {
         (0..self.count()).filter(|partition| self.get(*partition).lock().owned.is_some()).collect()

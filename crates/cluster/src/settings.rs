@@ -14,7 +14,7 @@ pub struct ClusterSettings {
     pub(crate) job: String,
     pub(crate) node: String,
     pub(crate) lease: Duration,
-    pub(crate) partitions: u32,
+    pub(crate) partitions: Option<u32>,
     pub(crate) urls: u64,
     pub(crate) durability: Option<Durability>,
 }
@@ -51,6 +51,8 @@ impl Durability {
 
 /// The greatest length of the name of a job or a node.
 const NAME: usize = 64;
+/// The number of partitions of a job that is made without one.
+pub(crate) const PARTITIONS: u32 = 64;
 /// The greatest number of partitions.
 const MAX_PARTITIONS: u32 = 16_384;
 
@@ -80,9 +82,10 @@ impl ClusterSettings {
         self
     }
 
-    /// Sets the number of partitions of a job that is new, 1 to 16,384; default 64. A job keeps the number that it was made with.
+    /// Sets the number of partitions of the job, 1 to 16,384; 64 unless set. A job keeps the number that it was made with, and a node that
+    /// asks for another one is refused.
     pub fn partitions(mut self, partitions: u32) -> Self {
-        self.partitions = partitions.clamp(1, MAX_PARTITIONS);
+        self.partitions = Some(partitions.clamp(1, MAX_PARTITIONS));
         self
     }
 
@@ -137,7 +140,7 @@ impl FromStr for ClusterSettings {
             Ok(true)
         })?;
         let (job, node) = ("crawl".to_owned(), "node".to_owned());
-        let settings = Self { server, job, node, lease, partitions: 64, urls: 1_000_000, durability: None };
+        let settings = Self { server, job, node, lease, partitions: None, urls: 1_000_000, durability: None };
         Ok(settings.lease(lease))
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use link::FrontierMessage;
 pub use link::{FrontierLink, OwnedSince};
 pub use memory::MemoryFrontier;
 pub use stored::StoredRequest;
-pub use work::{Work, WorkName};
+pub use work::{KnownTarget, Work, WorkName};
 
 /// Identifies one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -205,6 +205,10 @@ pub trait Frontier: Send + Sync + 'static {
         drop(notes);
     }
 
+    /// The crawl has ended, and [`learnt`](Self::learnt) and [`note`](Self::note) were told all that the next process should know of all
+    /// hosts. Only called if the queue is shared.
+    fn left(&self) {}
+
     /// Moves queued requests out of memory because the process needs it, and returns how many were moved. A frontier that has no other
     /// place for them moves none.
     fn spill(&self) -> impl Future<Output = Result<u64>> + Send {
@@ -229,6 +233,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn is_finished(&self) -> bool;
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>);
     fn note(&self, notes: Vec<HostNote>);
+    fn left(&self);
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>>;
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
@@ -259,6 +264,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn note(&self, notes: Vec<HostNote>) {
         Frontier::note(self, notes);
+    }
+
+    fn left(&self) {
+        Frontier::left(self);
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>> {

@@ -12,6 +12,11 @@ pub trait HandOver: Send + Sync + 'static {
     /// Returns what was learnt since the last call. It is called after every event of the crawl, so it must be quick.
     fn learnt(&self) -> Vec<HostNote>;
 
+    /// Returns what was learnt and is not told yet, because it was too little: called before hosts go to another process, and at the end of the crawl.
+    fn rest(&self) -> Vec<HostNote> {
+        Vec::new()
+    }
+
     /// Takes what another process learnt about a host, before this process asks the host for anything. What cannot be read is passed over.
     fn take_over(&self, note: &HostNote);
 }

@@ -101,8 +101,8 @@ pub use event::{Event, Observer, OnDownload};
 pub use feed::{CsvFeed, CsvRows, FeedLimits, FeedReport, XmlFeed, XmlNode, XmlNodes};
 pub use fetch::{Downloader, FetchError, FetchErrorKind, ProxyFault, Watch};
 pub use frontier::{
-    DiskFrontier, DiskLimits, End, Frontier, FrontierLink, Lease, LeaseId, Leased, MemoryFrontier, Order,
-    OwnedSince, Pushed, Settled, StoredRequest, Work, WorkName,
+    DiskFrontier, DiskLimits, End, Frontier, FrontierLink, KnownTarget, Lease, LeaseId, Leased,
+    MemoryFrontier, Order, OwnedSince, Pushed, Settled, StoredRequest, Work, WorkName,
 };
 pub use hand_over::{HandOver, HostNote};
 pub use host::{HostKey, SlotBy, registrable_domain, registrable_part};

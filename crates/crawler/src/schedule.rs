@@ -290,6 +290,17 @@ impl Scheduler {
         self.changes.iter_mut().flat_map(HashMap::drain)
     }
 
+    /// What the next process that works on these hosts should know, with the times of the last starts.
+    pub(crate) fn leave(
+        &self,
+        is_left: impl Fn(&HostKey) -> bool,
+    ) -> Vec<(HostKey, Option<SavedPoliteness>)> {
+        let slots = self.slots.iter().flatten().filter(|slot| is_left(&slot.key));
+        let left = slots
+            .filter_map(|slot| Some((slot.key.clone(), Some(slot.left_politeness(&self.rules, self.now)?))));
+        left.collect()
+    }
+
     /// Reports that the frontier has due requests of the host. May be called any number of times.
     pub fn woken(&mut self, host: HostKey, now: Timestamp) {
         self.has_work(host, Work::Due, now);
@@ -317,10 +328,11 @@ impl Scheduler {
     }
 
     /// Takes over a host with due requests from another process, with what that process learnt about it. The first start waits for the
-    /// delay from now on, because the other process may have sent a request a moment ago.
+    /// delay since the last one; if that was not told, from now on, because the other process may have sent a request a moment ago.
     pub(crate) fn adopt(&mut self, host: HostKey, politeness: Option<SavedPoliteness>, now: Timestamp) {
         self.tick(now);
-        let id = self.slot_of(host);
+        let is_told = politeness.is_some_and(|politeness| politeness.last_start > Timestamp(0));
+        let id = if is_told { self.slot_told(host) } else { self.slot_of(host) };
         self.change(id, |slot, rules| {
             slot.adopt(rules, politeness, now);
             slot.wakes = slot.wakes.wrapping_add(1);
@@ -560,8 +572,22 @@ impl Scheduler {
         self.by_host.find(self.hash(host), |&id| self.slot(id).key == *host).copied()
     }
 
-    /// The slot of a host; created if it is new.
+    /// The slot of a host; created if it is new. If another process may have sent a request to the host before this one works on it, the
+    /// slot begins with that start.
     fn slot_of(&mut self, host: HostKey) -> SlotId {
+        if let Some(id) = self.find(&host) {
+            return id;
+        }
+        let since = self.owned_since.as_ref().and_then(|since| since(&host));
+        let id = self.slot_told(host);
+        if let Some(since) = since {
+            self.change(id, |slot, rules| slot.adopt(rules, None, since));
+        }
+        id
+    }
+
+    /// As [`slot_of`](Self::slot_of), of a host whose last start is known.
+    fn slot_told(&mut self, host: HostKey) -> SlotId {
         if let Some(id) = self.find(&host) {
             return id;
         }
@@ -573,9 +599,6 @@ impl Scheduler {
         slot.gave_up = gave_up;
         if let Some(politeness) = self.restored.remove(&slot.key) {
             slot.restore(&self.rules, politeness);
-        }
-        if let Some(since) = self.owned_since.as_ref().and_then(|since| since(&slot.key)) {
-            slot.adopt(&self.rules, None, since);
         }
         let id = match self.free.pop() {
             Some(id) => {
@@ -599,9 +622,9 @@ impl Scheduler {
     fn note(&mut self, id: SlotId) {
         let Some(changes) = &mut self.changes else { return };
         let slot = self.slots[id as usize].as_mut().expect("indexes and tickets name slots that are kept");
-        let politeness = slot.saved_politeness(&self.rules, self.now);
-        if politeness != slot.saved {
-            slot.saved = politeness;
+        let politeness = slot.saved_politeness(&self.rules, self.owned_since.is_some(), self.now);
+        if politeness.as_ref() != slot.saved.as_deref() {
+            slot.saved = politeness.map(Box::new);
             changes.insert(slot.key.clone(), politeness);
         }
     }

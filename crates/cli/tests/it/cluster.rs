@@ -184,6 +184,47 @@ fn one_node_crawls_what_a_crawl_without_a_server_does() {
 }
 
 #[test]
+fn a_redirect_to_a_known_page_of_another_host_is_recorded_as_on_one_machine() {
+    let port_of = |asked: &huntsman_testkit::SiteRequest| {
+        asked.header("host").and_then(|host| host.rsplit(':').next()).unwrap_or("0").to_owned()
+    };
+    let site = Site::builder()
+        .host(&host(0))
+        .route("/", |_| Answer::html("<a href='/old'>old</a> <a href='/moved'>moved</a>"))
+        .route("/old", move |asked| Answer::redirect(302, &format!("http://{}:{}/", host(1), port_of(asked))))
+        .route("/moved", move |asked| {
+            Answer::redirect(301, &format!("http://{}:{}/new", host(1), port_of(asked)))
+        })
+        .host(&host(1))
+        .route("/*", |_| Answer::html("<title>target</title>"))
+        .start_blocking();
+    let server = Server::start();
+    let directory = tempfile::tempdir().unwrap();
+    let crawl = |out: &str| {
+        let mut command = huntsman(directory.path());
+        command.arg("crawl").args([0, 1].map(|number| site.url_on(&host(number), "/").to_string()));
+        command.args(["--profile", "test", "--scope", "all", "--out", out]);
+        command.args([0, 1].map(|number| format!("--allow-address={}:*", host(number))));
+        command
+    };
+    let drops = |out: &str| {
+        let text = std::fs::read_to_string(directory.path().join(out).join("drops.jsonl")).expect("records");
+        let drop = |line: &str| {
+            let record: Value = serde_json::from_str(line).expect("a JSON object a line");
+            ["url", "reason", "component", "detail", "depth"].map(|name| record[name].to_string())
+        };
+        text.lines().filter(|line| !line.contains("\"settled\"")).map(drop).collect::<BTreeSet<_>>()
+    };
+    let alone = run(&mut crawl("alone"));
+    assert_eq!(alone.code, Some(0), "{}", alone.stderr);
+    let shared = run(node_of(&mut crawl("n1"), &server, "n1"));
+    assert_eq!(shared.code, Some(0), "{}", shared.stderr);
+    let wanted = drops("alone");
+    assert!(wanted.iter().any(|drop| drop[1].contains("redirect_duplicate")), "{wanted:?}");
+    assert_eq!(drops("n1"), wanted);
+}
+
+#[test]
 fn a_node_that_is_killed_loses_nothing_and_hosts_keep_their_pace() {
     let (site, server) = (site(), Server::start());
     let directory = tempfile::tempdir().unwrap();

@@ -6,6 +6,9 @@ local OPS, WOKEN, PACE = base .. 'ops', base .. 'w', base .. 'pace'
 -- The greatest whole number that Lua counts exactly.
 local LAST = 9007199254740991
 
+-- Stands before a request that is queued although it is known; no stored request begins with it.
+local KNOWN = '\255'
+
 local function int(number)
   -- A zero with a sign would be no number for Redis.
   if number == 0 then return '0' end
@@ -40,11 +43,13 @@ local function touch(host)
   end
 end
 
--- Queues a packed request; returns false if it is known.
+-- Queues a packed request; returns false if it is known. The target of a redirect from another partition is queued even then, marked as
+-- known: the node that asked is told nothing, and the one that leases it records where the redirect led.
 local function offer(packed)
   local flags, bucket, print, rank, high, low, host, row = struct.unpack('>BI4Bc0c13I4I4I4c0I4c0', packed)
   if flags % 2 == 0 and redis.call('SADD', base .. 's:' .. bucket, print) == 0 then
-    return false
+    if flags % 16 < 8 then return false end
+    row = KNOWN .. row
   end
   local sequence = redis.call('HINCRBY', own, 'seq', 1)
   if flags % 4 >= 2 then

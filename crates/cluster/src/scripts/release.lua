@@ -1,5 +1,8 @@
--- Gives a partition back. ARGV: token, epoch, 1 if even with leases. Returns 1 if it was done.
+-- Gives a partition back. ARGV: token, epoch, 1 if even with leases, 1 if it is stored when each host got its last request. Returns 1 if it
+-- was done.
 if not owns(ARGV[1], ARGV[2]) then return 0 end
 if ARGV[3] ~= '1' and redis.call('HLEN', LEASES) > 0 then return 0 end
+-- The epoch says who has told: what an owner told before that died later is outdated.
+if ARGV[4] == '1' then redis.call('HSET', own, 'told', ARGV[2]) end
 redis.call('HSET', own, 'token', '', 'until', '0', 'node', '')
 return 1

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use huntsman_cluster::{ClusterSettings, Durability, ErrorKind, SharedFrontier};
-use huntsman_crawler::{End, Frontier, HostKey, Order, Request, Settled, Timestamp};
+use huntsman_crawler::{End, Frontier, HostKey, KnownTarget, Order, Request, Settled, Timestamp};
 use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
@@ -137,6 +137,40 @@ async fn nodes_that_disagree_about_the_job_are_refused() {
     assert!(error.contains("scheduler_order bfs, not dfs"), "{error}");
     let error = refused(settings(&server.url()).durability(Durability::Replica), Order::Bfs);
     assert!(error.contains("--durability ack, not replica"), "{error}");
+    let error = refused(settings(&server.url()).partitions(2), Order::Bfs);
+    assert!(error.contains("was made with 1 partitions, not 2"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redirect_to_a_known_url_of_another_partition_is_given_back_as_known() {
+    let server = Server::start();
+    let frontier = join(settings(&server.url()).partitions(64));
+    while frontier.partitions_owned() < 64 {
+        frontier.open().await.expect("open");
+    }
+    let (from, to) = (HostKey::new("a.example"), HostKey::new("b.example"));
+    let start = ["http://a.example/known", "http://a.example/new", "http://b.example/1"].map(request);
+    frontier.push(start.to_vec()).await.expect("push");
+    let known = one(&frontier, &to).await;
+    assert!(known.request.extensions.get::<KnownTarget>().is_none());
+    frontier.settle(done(&known, &[])).await.expect("settle");
+    for target in ["http://b.example/1", "http://b.example/2"] {
+        let lease = one(&frontier, &from).await;
+        let end = End::Reschedule(Box::new(request(target)));
+        let settled = Settled { lease: lease.id, host: from.clone(), end, children: Vec::new() };
+        assert!(frontier.settle(vec![settled]).await.expect("settle").refused.is_empty());
+    }
+    let mut found = Vec::new();
+    while found.len() < 2 {
+        for lease in frontier.lease(&to, 2, NOW).await.expect("lease").leases {
+            let is_known = lease.request.extensions.get::<KnownTarget>().is_some();
+            found.push((lease.request.url.path().to_owned(), is_known));
+            frontier.settle(done(&lease, &[])).await.expect("settle");
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(found, [("/1".to_owned(), true), ("/2".to_owned(), false)]);
+    assert_eq!(frontier.len(), 0);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Persist for PersistedHosts {
     fn save_entries(&self) -> Result<Vec<Change>> {
         let changes = std::mem::take(&mut self.lock().changes);
         let bytes = |(host, politeness): (HostKey, Option<SavedPoliteness>)| {
-            (host.as_str().as_bytes().to_vec(), politeness.map(|politeness| politeness.to_bytes().to_vec()))
+            (host.as_str().as_bytes().to_vec(), politeness.map(SavedPoliteness::to_bytes))
         };
         Ok(changes.into_iter().map(bytes).collect())
     }

@@ -171,6 +171,10 @@ impl Run {
         if let Some(commits) = &self.core.commits {
             commits.hosts.take(&mut self.scheduler);
         }
+        if self.is_shared {
+            self.tell_left(|_| true);
+            self.core.frontier.left();
+        }
         let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
         // Opening the frontier again returns leased requests to the queue, where all of them are by now.
         let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();

@@ -16,7 +16,7 @@ use crate::drop::{DropReason, DropState, Dropped};
 use crate::error::{Result, panic_message};
 use crate::event::Event;
 use crate::fetch::FetchErrorKind;
-use crate::frontier::{End, Lease, LeaseId, Pushed, Settled};
+use crate::frontier::{End, KnownTarget, Lease, LeaseId, Pushed, Settled};
 use crate::host::HostKey;
 use crate::meta;
 use crate::request::Request;
@@ -75,6 +75,11 @@ impl Visit {
         let host = ticket.host.clone();
         let cx = core.cx.with_ticket(ticket);
         let visit = Self { core, lease: lease.id, host, origin: lease.request.clone(), cx };
+        if visit.origin.extensions.get::<KnownTarget>().is_some() {
+            visit.cx.give_back_start();
+            let end = visit.known_target().await?;
+            return Ok((visit.host, end));
+        }
         let end = match AssertUnwindSafe(visit.exchange(lease.request)).catch_unwind().await {
             Ok(exchanged) => {
                 visit.cx.give_back_start();
@@ -179,14 +184,30 @@ impl Visit {
         let end = match pushed.refused.first() {
             None => VisitEnd::Unfinished,
             Some(known) => {
-                let detail = format!("redirects to {}, which was requested already", known.url);
-                let reason = DropReason::skipped("redirect_duplicate").detail(detail);
-                core.record(&Dropped::new(&self.origin, "dupefilter", reason, core.cx.now()));
+                self.record_known(known);
                 VisitEnd::Dropped { seed: None, callback_failed: false }
             }
         };
         core.work_settled(&self.origin, false);
         Ok(end)
+    }
+
+    /// Ends a redirect whose target is known: the request of this visit is that target.
+    async fn known_target(&self) -> Result<VisitEnd> {
+        let _settling = self.core.settling().await;
+        self.record_known(&self.origin);
+        if self.settle(End::Done, Vec::new()).await?.void > 0 {
+            return Ok(VisitEnd::Unfinished);
+        }
+        self.core.work_settled(&self.origin, false);
+        Ok(VisitEnd::Dropped { seed: None, callback_failed: false })
+    }
+
+    /// Records that the request of this visit led to a known one.
+    fn record_known(&self, known: &Request) {
+        let detail = format!("redirects to {}, which was requested already", known.url);
+        let reason = DropReason::skipped("redirect_duplicate").detail(detail);
+        self.core.record(&Dropped::new(&self.origin, "dupefilter", reason, self.core.cx.now()));
     }
 
     /// Gives the request back to the queue. One that is given back again and again is dropped instead: something keeps it from

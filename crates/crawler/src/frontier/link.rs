@@ -33,6 +33,8 @@ pub type OwnedSince = Box<dyn Fn(&HostKey) -> Option<Timestamp> + Send>;
 pub(crate) enum FrontierMessage {
     /// The process works on the hosts that the function names from now on; these have requests.
     Adopted(Vec<(HostKey, Option<SavedPoliteness>)>, Box<dyn Fn(&HostKey) -> bool + Send>),
+    /// The process gives the hosts away that the first function names; the second is called when all that is known of them was told.
+    Leaving(Box<dyn Fn(&HostKey) -> bool + Send>, Box<dyn FnOnce() + Send>),
     /// Other processes have done pages.
     Progressed,
     /// Another process may work on these hosts.
@@ -43,6 +45,7 @@ impl fmt::Debug for FrontierMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Adopted(hosts, _) => f.debug_tuple("Adopted").field(hosts).finish_non_exhaustive(),
+            Self::Leaving(..) => f.debug_tuple("Leaving").finish_non_exhaustive(),
             Self::Progressed => f.write_str("Progressed"),
             Self::Lost(_) => f.debug_tuple("Lost").finish_non_exhaustive(),
         }
@@ -71,14 +74,25 @@ impl FrontierLink {
     }
 
     /// Tells that the process works on the hosts that `is_adopted` names from now on; `hosts` are those with requests, and what the last
-    /// process learnt about them. The first request to each of them waits for its delay from now on, because the last process may have
-    /// sent one a moment ago.
+    /// process learnt about them. The first request to each of them waits for its delay since the last start, if that is known, and
+    /// otherwise from now on, because the last process may have sent one a moment ago.
     pub fn adopted(
         &self,
         hosts: Vec<(HostKey, Option<SavedPoliteness>)>,
         is_adopted: impl Fn(&HostKey) -> bool + Send + 'static,
     ) {
         self.cx.tell(Message::Frontier(FrontierMessage::Adopted(hosts, Box::new(is_adopted))));
+    }
+
+    /// Tells that the process is about to give the hosts away that `is_left` names, none of which has a request in flight. What the next
+    /// process should know of them goes to [`Frontier::learnt`](super::Frontier::learnt), with the times of their last starts, and
+    /// [`Frontier::note`](super::Frontier::note); then `told` is called.
+    pub fn leaving(
+        &self,
+        is_left: impl Fn(&HostKey) -> bool + Send + 'static,
+        told: impl FnOnce() + Send + 'static,
+    ) {
+        self.cx.tell(Message::Frontier(FrontierMessage::Leaving(Box::new(is_left), Box::new(told))));
     }
 
     /// Gives components what other processes noted about hosts. It is called before [`adopted`](Self::adopted), so that they know it before

@@ -38,6 +38,13 @@ impl Serialize for Work {
     }
 }
 
+/// In the extensions of a leased request: it is the target of a redirect, and turned out to be known only after it had taken the place of the
+/// redirected request. It is not fetched; the engine records it as it records a refused redirect ([`Pushed::refused`](super::Pushed::refused)).
+///
+/// A shared frontier cannot always refuse at once, because another part of the queue knows the target.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownTarget;
+
 /// The name of a [`Work`], the same on each node. Written as partition and number: `17/4096`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkName {

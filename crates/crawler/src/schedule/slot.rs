@@ -132,7 +132,7 @@ pub(super) struct Slot {
     pub(super) counted: Option<Trust>,
     pub(super) counted_active: u32,
     /// What was last recorded for the job.
-    pub(super) saved: Option<SavedPoliteness>,
+    pub(super) saved: Option<Box<SavedPoliteness>>,
 }
 
 impl Slot {
@@ -178,11 +178,40 @@ impl Slot {
         }
     }
 
-    /// What was learnt from the responses of the host, if it differs from the settings.
-    pub(super) fn saved_politeness(&self, rules: &Rules, now: Timestamp) -> Option<SavedPoliteness> {
-        let sleep_until = if self.sleep_until > now { self.sleep_until } else { Timestamp(0) };
-        let is_new = self.learnt_delay == self.first_delay(rules) && sleep_until == Timestamp(0);
-        (!is_new).then_some(SavedPoliteness { delay: self.learnt_delay, sleep_until })
+    /// What was learnt from the responses of the host, if it differs from the settings. Other processes that share the hosts need to know
+    /// more than the next run of this one: that has robots.txt, and failures are a new chance.
+    pub(super) fn saved_politeness(
+        &self,
+        rules: &Rules,
+        is_shared: bool,
+        now: Timestamp,
+    ) -> Option<SavedPoliteness> {
+        let until = if is_shared { self.asleep_until() } else { self.sleep_until };
+        let sleep_until = if until > now { until } else { Timestamp(0) };
+        let crawl_delay = self.crawl_delay().filter(|_| is_shared).unwrap_or_default();
+        let is_new = self.learnt_delay == self.first_delay(rules)
+            && sleep_until == Timestamp(0)
+            && crawl_delay.is_zero();
+        let politeness =
+            SavedPoliteness { delay: self.learnt_delay, sleep_until, crawl_delay, ..<_>::default() };
+        (!is_new).then_some(politeness)
+    }
+
+    /// What the next process that works on the host should know, with the time of the last start; `None` if that is nothing.
+    pub(super) fn left_politeness(&self, rules: &Rules, now: Timestamp) -> Option<SavedPoliteness> {
+        let learnt = self.saved_politeness(rules, true, now);
+        let Some(last_start) = self.last_start() else { return learnt };
+        let unchanged = SavedPoliteness { delay: self.learnt_delay, ..<_>::default() };
+        Some(SavedPoliteness { last_start, ..learnt.unwrap_or(unchanged) })
+    }
+
+    /// When a request was last started or sent, if ever.
+    fn last_start(&self) -> Option<Timestamp> {
+        let sent = self.shared.as_ref().map_or(0, |shared| shared.sent.load(Ordering::Acquire));
+        if self.last == NEVER && sent == 0 {
+            return None;
+        }
+        Some(self.last.0.max(Timestamp(sent)))
     }
 
     /// Restores what an earlier run learnt, within the current settings.
@@ -190,15 +219,20 @@ impl Slot {
         let base = self.base_delay(rules);
         self.learnt_delay = politeness.delay.min(rules.max_delay.max(base)).max(base);
         self.sleep_until = politeness.sleep_until;
-        self.saved = Some(politeness);
+        if !politeness.crawl_delay.is_zero() {
+            self.set_crawl_delay(rules, politeness.crawl_delay);
+        }
+        self.saved = Some(Box::new(SavedPoliteness { last_start: Timestamp(0), ..politeness }));
     }
 
-    /// Begins with what another process learnt, as if that process had sent a request now.
+    /// Begins with what another process learnt. Unless that process has told when it last sent a request, it may have done so just now.
     pub(super) fn adopt(&mut self, rules: &Rules, politeness: Option<SavedPoliteness>, now: Timestamp) {
+        let told = politeness.map(|politeness| politeness.last_start).filter(|at| *at > Timestamp(0));
         if let Some(politeness) = politeness {
             self.restore(rules, politeness);
         }
-        self.shared.get_or_insert_default().sent.fetch_max(now.0, Ordering::AcqRel);
+        let last = told.map_or(now, |at| at.min(now));
+        self.shared.get_or_insert_default().sent.fetch_max(last.0, Ordering::AcqRel);
     }
 
     fn base_delay(&self, rules: &Rules) -> Duration {
@@ -229,11 +263,7 @@ impl Slot {
 
     /// The time at which the delay allows the next start.
     fn next_start(&self, rules: &Rules) -> Timestamp {
-        let sent = self.shared.as_ref().map_or(0, |shared| shared.sent.load(Ordering::Acquire));
-        if self.last == NEVER && sent == 0 {
-            return Timestamp(0);
-        }
-        let last = self.last.0.max(Timestamp(sent));
+        let Some(last) = self.last_start() else { return Timestamp(0) };
         let delay = self.delay();
         let jitter = self.own.as_ref().and_then(|own| own.jitter).unwrap_or(rules.jitter);
         // The extra time is added, so that rounding cannot make the gap shorter than the delay.

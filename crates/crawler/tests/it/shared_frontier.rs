@@ -159,7 +159,7 @@ async fn an_adopted_host_waits_for_the_delay_that_another_process_learnt() {
     let other = async {
         tokio::time::sleep(Duration::from_secs(10)).await;
         queue.push(vec![request("http://c.example/")]).await.unwrap();
-        let learnt = SavedPoliteness { delay: Duration::from_secs(20), sleep_until: Timestamp(0) };
+        let learnt = SavedPoliteness { delay: Duration::from_secs(20), ..Default::default() };
         others.link().adopted(vec![(c.clone(), Some(learnt))], |_| true);
         tokio::time::sleep(Duration::from_secs(19)).await;
         assert_eq!(web.requests().len(), 1, "the other process may have asked a moment ago");

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Run;
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::frontier::{FrontierLink, FrontierMessage};
+use crate::host::HostKey;
+use crate::schedule::SavedPoliteness;
 
 impl Run {
     /// Connects the frontier with this crawl.
@@ -27,11 +30,21 @@ impl Run {
         let now = self.core.cx.now();
         match message {
             FrontierMessage::Adopted(hosts, is_adopted) => {
-                self.scheduler.adopt_known(is_adopted, now);
+                let is_told = |politeness: &SavedPoliteness| politeness.last_start > Timestamp(0);
+                let told: HashSet<HostKey> = hosts
+                    .iter()
+                    .filter(|(_, politeness)| politeness.as_ref().is_some_and(is_told))
+                    .map(|(host, _)| host.clone())
+                    .collect();
+                self.scheduler.adopt_known(|host| is_adopted(host) && !told.contains(host), now);
                 for (host, politeness) in hosts {
                     self.scheduler.adopt(host, politeness, now);
                 }
                 self.useful = now;
+            }
+            FrontierMessage::Leaving(is_left, told) => {
+                self.tell_left(is_left);
+                told();
             }
             FrontierMessage::Progressed => self.useful = now,
             FrontierMessage::Lost(is_lost) => {
@@ -42,6 +55,13 @@ impl Run {
                 self.waiters.retain(|_, (host, _)| !is_lost(host));
             }
         }
+    }
+
+    /// Passes all that the next process that works on some hosts should know of them to the frontier.
+    pub(super) fn tell_left(&mut self, is_left: impl Fn(&HostKey) -> bool) {
+        self.tell_learnt();
+        self.core.frontier.learnt(self.scheduler.leave(is_left));
+        self.core.frontier.note(self.core.hand_over.iter().flat_map(|part| part.rest()).collect());
     }
 
     /// Passes what the scheduler and components learnt about hosts to the frontier.

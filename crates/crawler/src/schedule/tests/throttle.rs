@@ -227,7 +227,8 @@ fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
         s.ended(ticket, if is_a { refusal(429, 60) } else { answer(200) }, at(1.0));
     }
     let changes: Vec<_> = s.changes().collect();
-    let learnt = SavedPoliteness { delay: Duration::from_secs(1), sleep_until: at(61.0) };
+    let learnt =
+        SavedPoliteness { delay: Duration::from_secs(1), sleep_until: at(61.0), ..Default::default() };
     assert_eq!(changes, [(host("a"), Some(learnt))], "nothing is to be told of b");
     assert_eq!(SavedPoliteness::from_bytes(&learnt.to_bytes()), Some(learnt));
     assert_eq!(s.changes().count(), 0, "told once");
@@ -250,7 +251,7 @@ fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
 #[test]
 fn a_learnt_delay_stays_within_the_settings_of_the_next_run() {
     let mut s = Scheduler::new(&EngineSettings { autothrottle_max_delay: 10.0, ..every(2.0) }, 0);
-    let learnt = |delay| SavedPoliteness { delay: Duration::from_secs(delay), sleep_until: at(0.0) };
+    let learnt = |delay| SavedPoliteness { delay: Duration::from_secs(delay), ..Default::default() };
     s.resume_with([(host("slow"), learnt(60)), (host("quick"), learnt(1))].into_iter().collect());
     s.woken(host("slow"), at(0.0));
     s.woken(host("quick"), at(0.0));
