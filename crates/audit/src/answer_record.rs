@@ -6,6 +6,7 @@ use huntsman_crawler::{Page, PageKind, meta};
 use crate::feed;
 use crate::page::without_fragment;
 use crate::record::{Kind, Record};
+use crate::rendering;
 use crate::robots_files::RobotsFile;
 use crate::spider::{MAX_DETAIL, kind_of};
 
@@ -44,9 +45,10 @@ pub(crate) fn record_of(page: &Page) -> Record {
     let redirect =
         text(header::LOCATION).filter(|_| is_redirect).and_then(|to| page.url().join(to.trim()).ok());
     let kind = kind_of(request);
-    // A robots.txt that redirects is still that of its host, and so is its icon.
+    // A robots.txt that redirects is still that of its host, and so is its icon. A page whose scripts change its address is known by the first.
     let url = match kind {
         Kind::Robots | Kind::Icon => asked_of(page),
+        _ if rendering::is_rendered(page) => asked_of(page),
         _ => without_fragment(page.url()),
     };
     let may_be_feed =

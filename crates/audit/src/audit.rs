@@ -27,6 +27,7 @@ use crate::issue::{self, Issue};
 use crate::issues::{Issues, IssuesWriter};
 use crate::logs::{Joined, Logs};
 use crate::look::Look;
+use crate::rendering;
 use crate::rule::{Rule, RuleSet};
 use crate::score::{Score, Scorer};
 use crate::segment::{Kept, Refusal};
@@ -231,7 +232,7 @@ impl AuditOptions {
     /// A name in the options or settings is unknown, what was found cannot be read, or the disk is full.
     pub fn judge(&self, found: Found, settings: &Settings, is_complete: bool) -> Result<Audit> {
         let Judgement { limits, mut choices, wanted, fail_on, budget, look } = self.judgement(settings)?;
-        let mut not_judged = self.lacking(&found, is_complete);
+        let mut not_judged = self.lacking(&found, settings, is_complete);
         let known = self.baseline.as_ref().map(KnownIssues::of).transpose()?;
         let mut site = crate::site::build(found, limits, is_complete)?;
         self.logs.iter().try_for_each(|logs| site.join(logs))?;
@@ -332,7 +333,8 @@ impl AuditOptions {
     }
 
     /// The codes whose facts were not looked at.
-    fn lacking(&self, found: &Found, is_complete: bool) -> BTreeSet<String> {
+    fn lacking(&self, found: &Found, settings: &Settings, is_complete: bool) -> BTreeSet<String> {
+        let renders = rendering::is_on(settings);
         let lacks = [
             (!self.reach.external, facts::OF_EXTERNAL),
             (!self.reach.resources, facts::OF_RESOURCES),
@@ -340,6 +342,8 @@ impl AuditOptions {
             (!self.sitemaps && self.logs.is_none(), facts::OF_LISTS),
             (!is_complete, facts::OF_ABSENCE),
             (!self.reach.follow, facts::OF_FOLLOWING),
+            (!renders, facts::OF_RENDERING),
+            (renders, facts::OF_SOURCE),
         ];
         let codes = lacks.into_iter().filter(|(lacks, _)| *lacks).flat_map(|(_, codes)| codes);
         let codes = codes.map(|code| (*code).to_owned());

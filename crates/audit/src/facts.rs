@@ -41,6 +41,18 @@ pub(crate) const OF_ABSENCE: &[&str] = &["not-in-sitemap", "only-nofollow-inlink
 pub(crate) const OF_TLS: &[&str] =
     &["certificate-expiring", "certificate-invalid", "certificate-weak", "http1-only"];
 
+/// Need pages that were rendered.
+pub(crate) const OF_RENDERING: &[&str] = &[
+    "console-error",
+    "render-canonical-differs",
+    "render-links-only",
+    "render-noindex-differs",
+    "render-title-differs",
+];
+
+/// Need the page as its server sent it. Of one that was rendered the tree is judged, which is in UTF-8 whatever its source says.
+pub(crate) const OF_SOURCE: &[&str] = &["charset-late"];
+
 /// Need that links are followed.
 pub(crate) const OF_FOLLOWING: &[&str] =
     &["feed-invalid", "https-not-forced", "icon-missing", "og-image-broken", "robots-invalid"];

@@ -55,6 +55,7 @@ mod page;
 mod place;
 mod reading;
 mod record;
+mod rendering;
 mod report;
 mod robots_files;
 mod rule;

@@ -18,6 +18,7 @@ use crate::finding::Place;
 use crate::likeness::Likeness;
 use crate::place::Lines;
 use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord, NamedFile, NamedFor};
+use crate::rendering;
 use crate::soft_404;
 use crate::structured;
 
@@ -96,9 +97,9 @@ impl<'a> AuditedPage<'a> {
         self.page
     }
 
-    /// Its URL.
+    /// Its URL; of a page whose scripts change its address, the one that was asked for.
     pub fn url(&self) -> &'a Url {
-        self.page.url()
+        if rendering::is_rendered(self.page) { &self.page.request().url } else { self.page.url() }
     }
 
     /// What the scan found.

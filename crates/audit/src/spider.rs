@@ -21,6 +21,7 @@ use crate::finding::{Finding, Findings};
 use crate::logs::Logs;
 use crate::page::{AuditedPage, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
+use crate::rendering::DONT_RENDER;
 use crate::robots_files::SitemapFile;
 use crate::rule::RuleSet;
 use crate::second_look::SecondLooks;
@@ -147,6 +148,10 @@ pub(crate) fn keep_redirects(request: &mut Request) {
     if !matches!(kind_of(request), Kind::Sitemap | Kind::Robots | Kind::Icon) {
         request.set_meta(meta::DONT_REDIRECT, true);
         request.set_meta(meta::DONT_METAREFRESH, true);
+    }
+    if kind_of(request) != Kind::Page {
+        // Only the pages of the site are compared with what scripts make of them.
+        request.set_meta(DONT_RENDER, true);
     }
 }
 

@@ -74,5 +74,39 @@ pub(crate) fn flags(settings: &Settings, profile: &Path, proxy: SocketAddr) -> V
     if !settings.has_sandbox {
         flags.push("--no-sandbox".to_owned());
     }
+    #[cfg(test)]
+    {
+        let (without, with) = &settings.changed;
+        flags.retain(|flag| !without.iter().any(|start| flag.starts_with(start)));
+        flags.extend(with.iter().map(|flag| (*flag).to_owned()));
+    }
     flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written down a second time, so that none goes by mistake. What the flags do that keep the browser off the network is in `leaks.rs`.
+    const ALL: &str = "--headless=new --remote-debugging-pipe --no-startup-window --no-first-run --no-default-browser-check \
+        --proxy-bypass-list=<-loopback> --webrtc-ip-handling-policy=disable_non_proxied_udp \
+        --force-webrtc-ip-handling-policy=disable_non_proxied_udp --disable-quic --disable-background-networking \
+        --disable-component-update --disable-sync --disable-default-apps --disable-extensions --disable-domain-reliability \
+        --no-pings --metrics-recording-only --disable-breakpad --disable-dev-shm-usage --disable-gpu --mute-audio \
+        --deny-permission-prompts --disable-client-side-phishing-detection --disable-background-timer-throttling \
+        --disable-backgrounding-occluded-windows --disable-renderer-backgrounding --disable-hang-monitor \
+        --disable-ipc-flooding-protection --password-store=basic --use-mock-keychain --window-size=1280,900 \
+        --disable-features=BackForwardCache,DialMediaRouteProvider,HttpsUpgrades,IsolateSandboxedIframes,MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,Prerender2,Translate,WebUIOmniboxAimPopup,WebUIOmniboxPopup \
+        --proxy-server=http://127.0.0.1:9 --user-data-dir=/profile --user-agent=Huntsman/1";
+
+    #[test]
+    fn a_browser_gets_each_flag_and_no_other() {
+        let mut settings = Settings { user_agent: Some("Huntsman/1".to_owned()), ..Settings::default() };
+        let of = |settings: &Settings| {
+            flags(settings, Path::new("/profile"), SocketAddr::from(([127, 0, 0, 1], 9)))
+        };
+        assert_eq!(of(&settings), ALL.split_whitespace().collect::<Vec<_>>());
+        settings.has_sandbox = false;
+        assert_eq!(of(&settings).last().map(String::as_str), Some("--no-sandbox"));
+    }
 }

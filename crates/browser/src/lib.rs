@@ -40,11 +40,17 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+// The kit of the tests names the crate as others do.
+#[cfg(test)]
+extern crate self as huntsman_browser;
+
 mod browser;
 mod connection;
 mod error;
 mod executable;
 mod flags;
+#[cfg(test)]
+mod leaks;
 mod message;
 mod network;
 mod page;

@@ -29,6 +29,9 @@ pub struct Settings {
     pub user_agent: Option<String>,
     /// Folder in which the profiles are; without one, that for temporary files.
     pub folder: Option<PathBuf>,
+    /// Flags that tests leave out, by their beginnings, and such that they add.
+    #[cfg(test)]
+    pub(crate) changed: (Vec<&'static str>, Vec<&'static str>),
 }
 
 impl Default for Settings {
@@ -45,6 +48,8 @@ impl Default for Settings {
             answers_within: Duration::from_secs(10),
             user_agent: None,
             folder: None,
+            #[cfg(test)]
+            changed: Default::default(),
         }
     }
 }

@@ -41,6 +41,8 @@ pub use settings::{RenderMode, RenderSandbox, RenderSettings, RenderThirdParty};
 
 /// How a page is to be rendered: a [`Rendering`] as JSON.
 pub(crate) const RENDER: MetaKey<Value> = MetaKey::new("render");
+/// The page is not rendered, whatever the setting `render` says; a request that says itself how it is rendered is.
+const DONT_RENDER: MetaKey<bool> = MetaKey::new("dont_render");
 /// How often the browser crashed on the page.
 const CRASHED: MetaKey<u64> = MetaKey::new("render_crashed");
 /// Marks requests that a page makes in the browser.
@@ -111,7 +113,9 @@ impl Render {
     /// How the page is to be rendered; `None` if it is not.
     async fn plan(&self, request: &Request, response: &Response, cx: &Context) -> Result<Option<Plan<'_>>> {
         let own = request.meta_value(RENDER);
-        let is_open = own.is_some() || matches!(self.settings.render, RenderMode::All | RenderMode::Auto);
+        let is_meant = !request.meta_flag(DONT_RENDER)
+            && matches!(self.settings.render, RenderMode::All | RenderMode::Auto);
+        let is_open = own.is_some() || is_meant;
         if !is_open || !is_renderable(request, response) {
             return Ok(None);
         }

@@ -18,6 +18,7 @@ mod leaks;
 mod links;
 mod near_duplicates;
 mod performance;
+mod rendered;
 mod robots;
 mod security;
 mod semantics;
@@ -58,5 +59,6 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(performance::Performance),
         Box::new(access::Access),
         Box::new(data::Data),
+        Box::new(rendered::RenderedRules),
     ]
 }

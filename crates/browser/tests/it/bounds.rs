@@ -76,9 +76,14 @@ fn a_page_with_too_much_memory_ends_and_no_other_does() {
         settings.memory = 900_000_000;
         let bound = settings.memory;
         let browser = Browser::new(settings).unwrap();
-        let greedy = "<script>const kept = []; setInterval(() => { const part = new Uint8Array(50e6); part.fill(1); kept.push(part) }, 50)</script>";
-        let site = Site::new().html(PAGE, greedy).html("https://a.test/ok", "<p>ok</p>").share();
+        let greedy = "<script>const kept = []; setInterval(() => { const part = new Uint8Array(50e6); part.fill(1); kept.push(part) }, 50); fetch('/late')</script>";
         let never = Arc::new(tokio::sync::Semaphore::new(0));
+        // Without a request in flight it would be ready before it is too large, where a browser is fast and small.
+        let site = Site::new()
+            .html(PAGE, greedy)
+            .html("https://a.test/ok", "<p>ok</p>")
+            .hold("https://a.test/late", &Arc::new(tokio::sync::Semaphore::new(0)))
+            .share();
         let modest = Site::new()
             .html(PAGE, "<p>modest</p><script>fetch('/late')</script>")
             .with("https://a.test/late", "text/plain", "")

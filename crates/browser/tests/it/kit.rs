@@ -31,7 +31,7 @@ pub(crate) fn settings() -> Settings {
     settings.answers_within = PATIENCE;
     settings.memory = 4_000_000_000;
     settings.user_agent = Some("Huntsman-test/1.0".to_owned());
-    settings.folder = Some(env!("CARGO_TARGET_TMPDIR").into());
+    settings.folder = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
     settings
 }
 

@@ -7,7 +7,6 @@ mod contexts;
 mod ends;
 mod hostile;
 mod kit;
-mod leaks;
 mod loads;
 mod ready;
 mod steps;

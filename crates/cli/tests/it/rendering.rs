@@ -48,6 +48,24 @@ fn what_is_learnt_of_pages_is_in_the_report() {
 }
 
 #[test]
+fn an_audit_compares_pages_with_what_scripts_make_of_them() {
+    let (folder, site) = (tempfile::tempdir().unwrap(), site());
+    let mut audit = huntsman(folder.path());
+    audit.args(["audit", site.url("/").as_str(), "--out", "out", "--allow-address", "127.0.0.1:*"]);
+    let said = run(audit.args(TRUSTED).args(["--render", "--set", "download_delay=0"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let issues = lines(folder.path().join("out").join("issues.jsonl"));
+    let made: Vec<_> = issues.iter().filter(|issue| issue["family"] == "rendered").collect();
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(
+        (&made[0]["code"], &made[0]["url"]),
+        (&"render-links-only".into(), &site.url("/").as_str().into())
+    );
+    let links: Vec<_> = made[0]["at"].as_array().unwrap().iter().map(|place| &place["link"]).collect();
+    assert_eq!(links, ["item 1", "item 2", "item 3"]);
+}
+
+#[test]
 fn a_page_is_fetched_with_its_picture_its_print_and_its_requests() {
     let (folder, site) = (tempfile::tempdir().unwrap(), site());
     let mut fetch = huntsman(folder.path());

@@ -3,6 +3,7 @@
 //! [`audited`] gives the answers of the site by URL, and the issues that an audit has to find: these, and no others. The cases are in
 //! `audit/pages.rs` (faults of single pages), `audit/declarations.rs` (what pages and answers say of themselves), `audit/links.rs` (faults that
 //! show only in the whole site), `audit/robots_files.rs` (robots.txt and sitemaps), `audit/transport.rs` (certificates and https) and `audit/further.rs` (marks of links, images, frames and fields, and headers).
+//! [`audited_rendered`] is a second such site, of what scripts change (`audit/rendered.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ mod further;
 mod links;
 mod named;
 mod pages;
+mod rendered;
 mod robots_files;
 mod transport;
 mod traps;
@@ -77,6 +79,13 @@ pub fn audited() -> Audited {
     robots_files::add(&mut site);
     named::add(&mut site);
     traps::add(&mut site);
+    site.finish()
+}
+
+/// The part of it whose faults only scripts make, as a site of its own: it needs a browser.
+pub fn audited_rendered() -> Audited {
+    let mut site = Builder::default();
+    rendered::add(&mut site);
     site.finish()
 }
 

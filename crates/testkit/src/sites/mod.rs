@@ -21,7 +21,7 @@ mod uniform;
 mod words;
 
 #[cfg(feature = "kit")]
-pub use audit::{ALSO_AUDITED, AUDITED, Audited, audited};
+pub use audit::{ALSO_AUDITED, AUDITED, Audited, audited, audited_rendered};
 pub use chandlery::Chandlery;
 #[cfg(feature = "kit")]
 pub use forum::{Forum, forum};

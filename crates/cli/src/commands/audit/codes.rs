@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::render::escape;
 
 /// What the guide says of each family.
-const FAMILIES: [(&str, &str); 11] = [
+const FAMILIES: [(&str, &str); 12] = [
     ("status", "What URLs answer: errors, redirects, and what robots.txt forbids."),
     ("index", "What search engines may index, and what sitemaps and canonical URLs say."),
     ("content", "Titles, descriptions, headings, texts and languages."),
@@ -21,6 +21,7 @@ const FAMILIES: [(&str, &str); 11] = [
     ("performance", "Sizes, compression, and what browsers may keep."),
     ("access", "What people with other ways of reading need."),
     ("data", "What pages tell programs that show them elsewhere."),
+    ("rendered", "What scripts change of pages, and what fails in them; judged with `--render`."),
 ];
 
 pub(super) fn run(name: Option<&str>, json: bool) -> Outcome {

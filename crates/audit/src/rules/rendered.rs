@@ -1,0 +1,180 @@
+//! What scripts change of a page, and what goes wrong in them: the page as it was sent, against the page as it is rendered.
+
+use crate::code::Code;
+use crate::code::Severity::Notice;
+use crate::finding::Findings;
+use crate::page::AuditedPage;
+use crate::rule::Rule;
+
+const fn code(name: &'static str) -> Code {
+    Code::new("rendered", name)
+}
+
+const CODES: &[Code] = &[
+    code("render-title-differs")
+        .headline("Titles that scripts change")
+        .text(
+            "The title of the page as it was sent and that of the rendered page differ, or only one of them has one. White space does not count.",
+            "Robots that run no scripts, and previews, show another title than browsers.",
+            "Send the final title with the page.",
+        )
+        .source("Google Search Central: JavaScript SEO basics")
+        .example(
+            "<title>Shop</title>, and document.title = 'Hawk moths'",
+            "<title>Hawk moths</title>",
+        ),
+    code("render-canonical-differs")
+        .headline("Canonical URLs that scripts change")
+        .text(
+            "The canonical URL of the page as it was sent and that of the rendered page differ, or only one of them has one.",
+            "Search engines see two answers to one question, and may take either.",
+            "Send the canonical URL with the page, and leave it as it is.",
+        )
+        .source("Google Search Central: JavaScript SEO basics")
+        .example(
+            "<link rel=canonical href=/moths>, which a script sets to /moths?page=1",
+            "<link rel=canonical href=/moths>, which no script touches",
+        ),
+    code("render-noindex-differs")
+        .headline("Pages of which scripts change whether they may be indexed")
+        .text(
+            "Only one of the page as it was sent and the rendered page says noindex.",
+            "Where the page says noindex, search engines do not render it, so that a script cannot take it back; and robots that run no scripts do not see one that a script adds.",
+            "Decide it on the server.",
+        )
+        .source("Google Search Central: JavaScript SEO basics")
+        .example(
+            "<meta name=robots content=noindex>, which a script removes",
+            "no such element, or one that stays",
+        ),
+    code("render-links-only")
+        .headline("Links that only scripts make")
+        .severity(Notice)
+        .text(
+            "The rendered page links to URLs of its host that the page as it was sent does not link to.",
+            "Robots that run no scripts do not find them.",
+            "Send the links with the page.",
+        )
+        .source("Google Search Central: crawlable links")
+        .example(
+            "<ul id=list></ul>, which a script fills",
+            "<ul><li><a href=/moths>Moths</a></ul>",
+        ),
+    code("console-error")
+        .headline("Pages whose scripts fail")
+        .severity(Notice)
+        .text(
+            "A script of the rendered page throws an error that nothing catches, or writes an error to the console. Pages of which a request of a script was refused or had no answer are not told.",
+            "A part of the page may be missing or dead.",
+            "Correct the script.",
+        )
+        .source("Lighthouse: errors in console")
+        .example("menu.open() where menu is undefined", "menu?.open()"),
+];
+
+pub(super) struct RenderedRules;
+
+impl Rule for RenderedRules {
+    fn codes(&self) -> &[Code] {
+        CODES
+    }
+
+    #[cfg(feature = "render")]
+    fn page(&self, page: &AuditedPage<'_>, findings: &mut Findings) {
+        compared::page(page, findings);
+    }
+
+    #[cfg(not(feature = "render"))]
+    fn page(&self, _: &AuditedPage<'_>, _: &mut Findings) {}
+}
+
+#[cfg(feature = "render")]
+mod compared {
+    use std::collections::HashSet;
+
+    use huntsman_middleware::Rendered;
+
+    use crate::finding::{Finding, Findings};
+    use crate::page::{AuditedPage, collapsed, without_fragment};
+    use crate::record::EdgeKind;
+    use crate::rendering::source_of;
+
+    /// Lines of the console that an issue shows.
+    const MAX_LINES: usize = 5;
+    /// Maximum number of characters of such a line.
+    const MAX_LINE: usize = 300;
+
+    pub(super) fn page(page: &AuditedPage<'_>, findings: &mut Findings) {
+        let Some((source, rendered)) = source_of(page.page()) else { return };
+        console(rendered, findings);
+        // What is missing of a page that was cut may still come.
+        if rendered.is_incomplete {
+            return;
+        }
+        let Some(source) = AuditedPage::of(&source, page.limits()) else { return };
+        title(&source, page, findings);
+        canonical(&source, page, findings);
+        if source.is_noindex() != page.is_noindex() {
+            let who = if source.is_noindex() { "as sent" } else { "rendered" };
+            findings.add(Finding::of("render-noindex-differs").value(format!("noindex only {who}")));
+        }
+        links(&source, page, findings);
+    }
+
+    fn title(source: &AuditedPage<'_>, page: &AuditedPage<'_>, findings: &mut Findings) {
+        let of = |page: &AuditedPage<'_>| page.title().map(collapsed).unwrap_or_default();
+        let (sent, shown) = (of(source), of(page));
+        if sent != shown {
+            findings.add(Finding::of("render-title-differs").value(shown).limit(sent));
+        }
+    }
+
+    fn canonical(source: &AuditedPage<'_>, page: &AuditedPage<'_>, findings: &mut Findings) {
+        let of = |page: &AuditedPage<'_>| {
+            let mut urls: Vec<String> =
+                page.canonicals().iter().filter_map(|canonical| canonical.url.clone()).collect();
+            urls.sort_unstable();
+            urls.dedup();
+            urls
+        };
+        let (sent, shown) = (of(source), of(page));
+        if sent != shown {
+            let finding = Finding::of("render-canonical-differs").value(shown).limit(sent);
+            let place = page.canonicals().iter().find_map(|canonical| canonical.offset);
+            findings.add(match place {
+                Some(offset) => finding.at(page.place(offset)),
+                None => finding,
+            });
+        }
+    }
+
+    fn links(source: &AuditedPage<'_>, page: &AuditedPage<'_>, findings: &mut Findings) {
+        // Robots that run no scripts read the links of `noscript`.
+        let sent: HashSet<String> =
+            source.page().anchors().filter_map(|link| source.resolved(link.href)).collect();
+        let own = [without_fragment(page.url()), without_fragment(page.page().url())];
+        let host = page.url().host_str();
+        let mut made: HashSet<String> = HashSet::new();
+        let mut finding = Finding::of("render-links-only");
+        for edge in page.edges().into_iter().filter(|edge| edge.kind == EdgeKind::Link) {
+            let is_own_host = url::Url::parse(&edge.to).is_ok_and(|url| url.host_str() == host);
+            if is_own_host && !own.contains(&edge.to) && !sent.contains(&edge.to) && made.insert(edge.to) {
+                finding = finding.at_made(|| edge.place);
+            }
+        }
+        if !made.is_empty() {
+            findings.add(finding.value(made.len()));
+        }
+    }
+
+    fn console(rendered: &Rendered, findings: &mut Findings) {
+        let asked = rendered.requests.iter().filter(|request| request.kind.is_some());
+        let has_all = asked.clone().all(|request| request.answer.is_ok());
+        let errors = rendered.console.iter().filter(|line| matches!(line.level.as_str(), "error" | "assert"));
+        let lines: Vec<String> =
+            errors.map(|line| line.text.chars().take(MAX_LINE).collect()).take(MAX_LINES).collect();
+        if has_all && !lines.is_empty() {
+            findings.add(Finding::of("console-error").value(lines));
+        }
+    }
+}
