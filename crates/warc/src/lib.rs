@@ -41,6 +41,7 @@ mod message;
 mod moment;
 mod named;
 mod payload;
+mod posted;
 mod reader;
 mod record;
 mod source;

@@ -2,6 +2,7 @@
 
 mod captures;
 mod damage;
+mod posted;
 mod tools;
 mod wacz;
 
