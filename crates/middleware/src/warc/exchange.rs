@@ -61,7 +61,7 @@ pub(super) struct Exchange {
     method: Method,
     status: StatusCode,
     version: Version,
-    /// The version of TLS; known of the first exchange of a connection.
+    /// The version of TLS.
     tls: Option<&'static str>,
     truncated: Option<&'static str>,
     request_head: Vec<u8>,
