@@ -61,7 +61,7 @@ pub use key::CaptureKey;
 pub use message::{HttpHead, request_head, response_head, unchunked};
 pub use moment::Moment;
 pub use named::{Archives, NameError, is_archive_name, is_index_name, is_wacz_name};
-pub use payload::Payload;
+pub use payload::{Payload, is_packed};
 pub use reader::{Block, Span, WarcReader};
 pub use record::{Options, Record, RecordKind, record_id};
 pub use surt::surt;
