@@ -263,7 +263,9 @@ impl HttpDownloader {
         pooled.serve();
         if let Ok(response) = &mut response {
             (response.timings.dns, response.timings.connect) = attempt.times();
-            response.tls_version = attempt.tls_version().filter(|_| target.proxy.is_none());
+            if target.https && target.proxy.is_none() {
+                response.tls_version = pooled.tls_version(attempt.tls_version());
+            }
         }
         response
     }

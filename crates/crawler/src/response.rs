@@ -49,7 +49,7 @@ pub struct Response {
     pub ip: Option<IpAddr>,
     /// The server's certificate in DER, for https.
     pub certificate: Option<Bytes>,
-    /// The version of TLS, such as `TLS 1.3`; only known for a response for which a connection was made.
+    /// The version of TLS, such as `TLS 1.3`: that of the last handshake with the host. Not known behind a proxy.
     pub tls_version: Option<&'static str>,
     /// Durations of the parts of the download.
     pub timings: Timings,

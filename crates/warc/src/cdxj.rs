@@ -3,19 +3,18 @@
 use std::fmt::Write as _;
 use std::io::Read;
 
-use data_encoding::BASE64;
-
 use crate::digest::DigestKind;
 use crate::error::ReadError;
 use crate::head::RecordHead;
 use crate::message::HttpHead;
+use crate::posted::Posted;
 use crate::reader::{Span, WarcReader};
 use crate::surt::surt;
 
-/// Greatest length of the body of a request that is part of a key, in characters.
-const MAX_QUERY: usize = 4096;
-/// Bytes of a block that are kept for its head and for a short body.
+/// Bytes of a block that are kept for its head.
 const KEPT: usize = 256 << 10;
+/// Bytes of a request that are kept: if there are more, JSON is no whole JSON, and has no part in the key.
+const KEPT_OF_REQUEST: usize = 16 << 20;
 
 /// A record that may have a line.
 struct Entry {
@@ -96,17 +95,18 @@ fn next_entry<R: Read>(reader: &mut WarcReader<R>) -> Result<Option<Entry>, Read
     let is_http = head.get("Content-Type").is_some_and(|value| value.starts_with("application/http"))
         && head.target().is_some_and(|url| url.starts_with("http:") || url.starts_with("https:"));
     let told = head.get("WARC-Payload-Digest").map(str::to_owned);
+    let kept = if head.kind() == "request" { KEPT_OF_REQUEST } else { KEPT };
     let mut start = Vec::new();
     let mut http: Option<Option<HttpHead>> = None;
     let mut hasher = told.is_none().then(|| crate::Hasher::new(DigestKind::Sha1));
     reader.each_part(|part| {
-        let room = KEPT.saturating_sub(start.len());
+        let room = kept.saturating_sub(start.len());
         start.extend_from_slice(&part[..part.len().min(room)]);
         if let Some(hasher) = &mut hasher {
             match http {
                 Some(_) => hasher.update(part),
                 // The head is in what was read so far, or it is longer than heads are.
-                None if start.len() == KEPT || ends_head(&start) || !is_http => {
+                None if start.len() >= KEPT || ends_head(&start) || !is_http => {
                     let parsed = if is_http { HttpHead::parse(&start) } else { None };
                     let length = parsed.as_ref().map_or(0, |http| http.length);
                     hasher.update(&start[length..]);
@@ -131,7 +131,10 @@ fn ends_head(start: &[u8]) -> bool {
 
 fn entry_line(entry: &Entry, request: Option<&Entry>, file_name: &str) -> String {
     let url = entry.head.target().unwrap_or_default();
-    let posted = request.and_then(|request| Posted::of(request, url));
+    let posted = request.and_then(|request| {
+        let http = request.http.as_ref()?;
+        Posted::of(http, request.start.get(http.length..).unwrap_or_default(), url)
+    });
     let key = match &posted {
         Some(posted) => surt(&posted.url),
         None => surt(url),
@@ -147,12 +150,12 @@ fn entry_line(entry: &Entry, request: Option<&Entry>, file_name: &str) -> String
     fields.push(("length", entry.span.length.to_string()));
     fields.push(("offset", entry.span.offset.to_string()));
     fields.push(("filename", file_name.to_owned()));
+    let mut fields: Vec<String> =
+        fields.iter().map(|(name, value)| format!("\"{name}\": {}", json_text(value))).collect();
     if let Some(posted) = posted {
-        fields.push(("requestBody", posted.query));
-        fields.push(("method", posted.method));
+        let body = posted.query.map_or_else(|| "null".to_owned(), |query| json_text(&query));
+        fields.push(format!("\"requestBody\": {body}, \"method\": {}", json_text(&posted.method)));
     }
-    let fields: Vec<String> =
-        fields.iter().map(|(name, value)| format!("{}: {}", json_text(name), json_text(value))).collect();
     format!("{key} {timestamp} {{{}}}", fields.join(", "))
 }
 
@@ -193,60 +196,4 @@ fn json_text(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// A request with a body, as a part of the key of its response.
-struct Posted {
-    method: String,
-    query: String,
-    url: String,
-}
-
-impl Posted {
-    fn of(request: &Entry, url: &str) -> Option<Self> {
-        let http = request.http.as_ref()?;
-        let method = http.method()?.to_owned();
-        if !matches!(method.to_ascii_uppercase().as_str(), "POST" | "PUT") {
-            return None;
-        }
-        let body = request.start.get(http.length..).unwrap_or_default();
-        let length = http.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(8192);
-        let body = &body[..body.len().min(length)];
-        let query: String =
-            query_of(http.get("content-type").unwrap_or_default(), body).chars().take(MAX_QUERY).collect();
-        let sign = if url.contains('?') { '&' } else { '?' };
-        let mut keyed = format!("{url}{sign}__wb_method={method}");
-        if !query.is_empty() {
-            keyed.push('&');
-            keyed.push_str(&query);
-        }
-        Some(Self { method: method.to_ascii_uppercase(), query, url: keyed })
-    }
-}
-
-/// A body as a query. Forms of several parts and JSON are taken as they are, in Base64, unlike the guideline's.
-fn query_of(content_type: &str, body: &[u8]) -> String {
-    match std::str::from_utf8(body) {
-        Ok(text) if content_type.starts_with("application/x-www-form-urlencoded") => decoded_form(text),
-        _ => format!("__wb_post_data={}", BASE64.encode(body)),
-    }
-}
-
-fn decoded_form(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
-        match (bytes[at], hex(at + 1), hex(at + 2)) {
-            (b'+', ..) => out.push(b' '),
-            (b'%', Some(high), Some(low)) => {
-                out.push(u8::try_from(high * 16 + low).expect("two digits"));
-                at += 2;
-            }
-            (byte, ..) => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
+use http::{HeaderMap, header};
+
 use crate::head::RecordHead;
 use crate::message::{HttpHead, unchunked};
 
@@ -118,6 +120,43 @@ impl Payload {
         Ok(Cow::Owned(decoded))
     }
 }
+
+/// Whether a body is compressed already, by its content coding or its media type and by its first bytes.
+///
+/// ```
+/// # use http::header::{CONTENT_ENCODING, HeaderMap, HeaderValue};
+/// let mut headers = HeaderMap::new();
+/// assert!(!huntsman_warc::is_packed(&headers, b"<p>words"));
+/// headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+/// assert!(huntsman_warc::is_packed(&headers, b"\x1f\x8b\x08\x00"));
+/// assert!(!huntsman_warc::is_packed(&headers, b"<p>words, whatever the header says"));
+/// ```
+pub fn is_packed(headers: &HeaderMap, body: &[u8]) -> bool {
+    let value = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    let coding =
+        value(header::CONTENT_ENCODING).and_then(|codings| codings.rsplit(',').next()).map(str::trim);
+    match coding.unwrap_or_default().to_ascii_lowercase().as_str() {
+        "" | "identity" => {}
+        coding => return can_be(coding, body),
+    }
+    let media_type = value(header::CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    let is_of_kind = PACKED_TYPES.iter().any(|packed| media_type.starts_with(packed));
+    is_of_kind && !is_text(&body[..body.len().min(512)])
+}
+
+/// Beginnings of media types whose contents are compressed.
+const PACKED_TYPES: [&str; 10] = [
+    "image/jpeg",
+    "image/png",
+    "image/gif",
+    "image/webp",
+    "image/avif",
+    "video/",
+    "audio/",
+    "font/woff",
+    "application/zip",
+    "application/gzip",
+];
 
 /// The codings in the order in which they were applied.
 fn codings(http: &HttpHead) -> Vec<String> {

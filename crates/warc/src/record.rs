@@ -3,7 +3,7 @@
 use sha1::{Digest as _, Sha1};
 
 use crate::digest::{Digest, DigestKind};
-use crate::member::member;
+use crate::member::Member;
 
 /// How records are written.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,7 @@ pub struct Record<'a> {
     body: std::borrow::Cow<'a, [u8]>,
     /// The digest of the body, if it is known.
     body_digest: Option<Digest>,
+    is_packed: bool,
 }
 
 impl<'a> Record<'a> {
@@ -78,6 +79,7 @@ impl<'a> Record<'a> {
             head: b"",
             body: Default::default(),
             body_digest: None,
+            is_packed: false,
         }
     }
 
@@ -130,6 +132,13 @@ impl<'a> Record<'a> {
         self
     }
 
+    /// Tells that the body is compressed already, as by its content coding or its media type ([`is_packed`](crate::is_packed)): it stands in the
+    /// member as it is.
+    pub fn packed(mut self, is_packed: bool) -> Self {
+        self.is_packed = is_packed;
+        self
+    }
+
     /// Sets the block of another record.
     pub fn block(mut self, content_type: &str, body: &'a [u8]) -> Self {
         self.fields.push(("Content-Type", one_line(content_type)));
@@ -148,8 +157,14 @@ impl<'a> Record<'a> {
 
     /// The record as a gzip member.
     pub fn to_member(&self, options: Options) -> Vec<u8> {
-        let head = self.head_lines(options.digest);
-        member(&[head.as_bytes(), self.head, &self.body, b"\r\n\r\n"], options.level.min(9))
+        let (head, level) = (self.head_lines(options.digest), options.level.min(9));
+        let (heads, body): ([&[u8]; 2], [&[u8]; 2]) =
+            ([head.as_bytes(), self.head], [&self.body, b"\r\n\r\n"]);
+        if self.is_packed {
+            Member::stored(&heads, &body, level)
+        } else {
+            Member::of(&[heads, body].concat(), level)
+        }
     }
 
     /// The kind of the record.

@@ -187,23 +187,40 @@ pub(crate) struct Route {
     clients: Mutex<Generations>,
 }
 
-/// A client for a target, and the number of responses that were read from that target.
+/// A client for a target, and what is known of that target.
 #[derive(Clone, Debug)]
 pub(crate) struct Pooled {
     pub(crate) client: Client,
-    served: Arc<AtomicU64>,
+    target: Arc<Target>,
+}
+
+/// What is known of a host and port.
+#[derive(Debug, Default)]
+struct Target {
+    /// Number of responses that were read.
+    served: AtomicU64,
+    /// The version of TLS of the last handshake.
+    tls_version: Mutex<Option<&'static str>>,
 }
 
 impl Pooled {
     /// Number of responses that were read. If it changed while a connection was being made, the request may have used
     /// one that became free meanwhile: the library takes the first connection that is ready and does not say which.
     pub(crate) fn served(&self) -> u64 {
-        self.served.load(Ordering::Acquire)
+        self.target.served.load(Ordering::Acquire)
     }
 
     /// Records that a response was read, which may have freed a connection.
     pub(crate) fn serve(&self) {
-        self.served.fetch_add(1, Ordering::AcqRel);
+        self.target.served.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The version of TLS of a response, for which a handshake agreed on one or none was made: the library does not say of which connection a
+    /// response is, so without a handshake it is that of the last one with the same target.
+    pub(crate) fn tls_version(&self, agreed: Option<&'static str>) -> Option<&'static str> {
+        let mut last = self.target.tls_version.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = agreed.or(*last);
+        *last
     }
 }
 
@@ -221,7 +238,7 @@ struct Generations {
 #[derive(Debug, Default)]
 struct Generation {
     /// The number of responses that were read from each host.
-    hosts: HashMap<u64, Arc<AtomicU64>, RandomState>,
+    hosts: HashMap<u64, Arc<Target>, RandomState>,
     plain: Option<Client>,
     tls: Option<Client>,
 }
@@ -244,13 +261,13 @@ impl Route {
         let most = if proxy.is_some() { MAX_HOSTS_PROXIED } else { MAX_HOSTS };
         let most = (most * MIN_IDLE / config.max_idle).max(MIN_HOSTS);
         let mut clients = self.lock();
-        let (generation, served) = clients.serving((host, port), most);
+        let (generation, target) = clients.serving((host, port), most);
         let place = if tls { &mut generation.tls } else { &mut generation.plain };
         let client = match place {
             Some(client) => client.clone(),
             None => place.insert(config.client(proxy, tls, config.max_idle)?).clone(),
         };
-        Ok(Pooled { client, served })
+        Ok(Pooled { client, target })
     }
 
     /// A client that keeps no connections, so that each request uses a new one.
@@ -277,19 +294,19 @@ impl Route {
 
 impl Generations {
     /// The generation that serves a target, and the number of responses that were read from the target.
-    fn serving(&mut self, target: impl Hash, most: usize) -> (&mut Generation, Arc<AtomicU64>) {
-        let hash = self.hashes.hash_one(target);
-        if let Some(served) = self.young.hosts.get(&hash).map(Arc::clone) {
-            return (&mut self.young, served);
+    fn serving(&mut self, of: impl Hash, most: usize) -> (&mut Generation, Arc<Target>) {
+        let hash = self.hashes.hash_one(of);
+        if let Some(target) = self.young.hosts.get(&hash).map(Arc::clone) {
+            return (&mut self.young, target);
         }
-        if let Some(served) = self.old.hosts.get(&hash).map(Arc::clone) {
-            return (&mut self.old, served);
+        if let Some(target) = self.old.hosts.get(&hash).map(Arc::clone) {
+            return (&mut self.old, target);
         }
         if self.young.hosts.len() >= most {
             self.old = std::mem::take(&mut self.young);
         }
-        let served = Arc::clone(self.young.hosts.entry(hash).or_default());
-        (&mut self.young, served)
+        let target = Arc::clone(self.young.hosts.entry(hash).or_default());
+        (&mut self.young, target)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use huntsman_crawler::{Request, Response, Timestamp, meta};
-use huntsman_warc::{Digest, Options, Record, RecordKind, record_id, request_head, response_head};
+use huntsman_warc::{Digest, Options, Record, RecordKind, is_packed, record_id, request_head, response_head};
 use url::{Position, Url};
 
 use super::known::{Known, Original};
@@ -61,13 +61,15 @@ pub(super) struct Exchange {
     method: Method,
     status: StatusCode,
     version: Version,
-    /// The version of TLS; known of the first exchange of a connection.
+    /// The version of TLS.
     tls: Option<&'static str>,
     truncated: Option<&'static str>,
     request_head: Vec<u8>,
     request_body: Bytes,
     response_head: Vec<u8>,
     body: Bytes,
+    /// Whether the body is compressed already.
+    is_packed: bool,
     metadata: Vec<(&'static str, String)>,
 }
 
@@ -100,6 +102,7 @@ impl Exchange {
                 &response.body,
             ),
             body: response.body.clone(),
+            is_packed: is_packed(&response.headers, &response.body),
             metadata: metadata(request, Some(took)),
             url,
         }
@@ -168,7 +171,7 @@ impl Exchange {
     fn response(&self, digest: &Digest, original: Option<&Original>) -> Record<'_> {
         let Some(original) = original else {
             let record = self.record(RecordKind::Response, &self.id).http(&self.response_head, &self.body);
-            return record.body_digest(digest);
+            return record.body_digest(digest).packed(self.is_packed);
         };
         let is_304 = self.status == StatusCode::NOT_MODIFIED;
         let payload = if is_304 { original.digest.clone() } else { digest.to_string() };

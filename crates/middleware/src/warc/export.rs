@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use http::{Method, Version};
 use huntsman_crawler::Timestamp;
-use huntsman_warc::{Options, Record, RecordKind, WarcWriter, record_id, response_head};
+use huntsman_warc::{Options, Record, RecordKind, WarcWriter, is_packed, record_id, response_head};
 
 use crate::http_cache::StoredResponse;
 
@@ -47,7 +47,7 @@ impl<W: Write> WarcExport<W> {
         if let Some(protocol) = protocol {
             record = record.field("WARC-Protocol", protocol);
         }
-        self.0.write(&record.http(&head, body))?;
+        self.0.write(&record.http(&head, body).packed(is_packed(response.headers(), body)))?;
         Ok(true)
     }
 

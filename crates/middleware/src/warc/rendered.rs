@@ -38,6 +38,7 @@ impl Archived {
             .field("WARC-Target-URI", &format!("urn:{name}:{url}"))
             .field("WARC-Concurrent-To", self.id())
             .block(content_type, content)
+            .packed(content_type == "image/png")
             .to_member(options)
     }
 }

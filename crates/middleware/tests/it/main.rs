@@ -11,3 +11,4 @@ mod recording;
 mod render;
 mod replay;
 mod warc;
+mod warc_judges;

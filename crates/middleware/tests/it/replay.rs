@@ -47,7 +47,35 @@ fn sent() -> Sent {
         (("GET", "/%C3%A4%20b/", ""), (200, b"<p>umlaut</p>".to_vec())),
         (("POST", "/form", "q=x&r=a+b"), (200, b"<p>for x</p>".to_vec())),
         (("POST", "/form", "q=y&r=%C3%A4"), (200, b"<p>for y</p>".to_vec())),
+        (
+            ("POST", "/json", r#"{"query": "two words", "of": {"page": [1, 2], "next": true}}"#),
+            (200, b"[1]".to_vec()),
+        ),
+        (
+            ("POST", "/json", r#"{"query": "two words", "of": {"page": [1, 3], "next": true}}"#),
+            (200, b"[2]".to_vec()),
+        ),
+        (("POST", "/text", "{\"a\": \"\u{e9}\"}"), (200, b"JSON as text".to_vec())),
+        (("POST", "/text", "mere words"), (200, b"text".to_vec())),
+        (("POST", "/parts", PARTS), (200, b"parts".to_vec())),
+        (("POST", "/bytes", "\u{1}\u{0}\u{fe}"), (200, b"bytes".to_vec())),
+        (("PUT", "/json", r#"{"put": "new"}"#), (200, b"put".to_vec())),
     ])
+}
+
+/// A form of two parts, one of them a file.
+const PARTS: &str = "--XyZ\r\nContent-Disposition: form-data; name=\"a b\"\r\n\r\n\u{e9}&c\r\n\
+    --XyZ\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\nwords\r\n\
+    --XyZ--\r\n";
+
+fn type_of_body(target: &str) -> &'static str {
+    match target {
+        "/json" => "application/json",
+        "/text" => "text/plain",
+        "/parts" => "multipart/form-data; boundary=XyZ",
+        "/bytes" => "application/octet-stream",
+        _ => "application/x-www-form-urlencoded",
+    }
 }
 
 async fn site(sent: &Sent) -> RunningSite {
@@ -64,7 +92,7 @@ async fn site(sent: &Sent) -> RunningSite {
             }
         };
         site = match method {
-            "POST" => {
+            "POST" | "PUT" => {
                 let sent = sent.clone();
                 site.route(target, move |asked| {
                     let body = String::from_utf8_lossy(&asked.body);
@@ -87,11 +115,9 @@ async fn archive(site: &RunningSite, sent: &Sent, folder: &Path) {
     let asked = sent.keys().map(|(method, target, body)| {
         let mut request = Request::get(site.url(target));
         request.unfiltered = true;
-        if *method == "POST" {
-            request.method = Method::POST;
-            request
-                .headers
-                .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        if *method != "GET" {
+            request.method = Method::from_bytes(method.as_bytes()).unwrap();
+            request.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(type_of_body(target)));
             request = request.body(*body);
         }
         request
@@ -132,11 +158,11 @@ async fn archive(site: &RunningSite, sent: &Sent, folder: &Path) {
 const ASK: &str = "import sys, json, http.client
 port, asked = int(sys.argv[1]), json.load(sys.stdin)
 answers = []
-for method, url, body in asked:
+for method, url, kind, body in asked:
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
     headers = {'Accept-Encoding': 'gzip, br'}
-    if method == 'POST': headers['Content-Type'] = 'application/x-www-form-urlencoded'
-    connection.request(method, '/c/20991231235959id_/' + url, body or None, headers)
+    if method != 'GET': headers['Content-Type'] = kind
+    connection.request(method, '/c/20991231235959id_/' + url, body.encode() or None, headers)
     answer = connection.getresponse()
     answers.append([answer.status, answer.read().hex()])
 print(json.dumps(answers))";
@@ -196,8 +222,10 @@ async fn pywb_replays_every_url_with_the_bytes_of_the_site_from_the_files_and_fr
     let site = site(&sent).await;
     let archived = folder.path().join("archive");
     archive(&site, &sent, &archived).await;
-    let asked: Vec<Value> =
-        sent.keys().map(|(method, target, body)| json!([method, site.url(target).as_str(), body])).collect();
+    let asked: Vec<Value> = sent
+        .keys()
+        .map(|(method, target, body)| json!([method, site.url(target).as_str(), type_of_body(target), body]))
+        .collect();
     let (asked, expected) = (Value::from(asked), sent.values().cloned().collect::<Vec<_>>());
 
     let archives = Archives::named(&[&archived]).unwrap();

@@ -2,6 +2,7 @@
 
 mod captures;
 mod damage;
+mod posted;
 mod tools;
 mod wacz;
 
@@ -57,6 +58,8 @@ fn records(bodies: &[Vec<u8>]) -> Vec<Record<'_>> {
                 .field("WARC-Target-URI", "http://site.example/")
                 .field("X-Number", &n.to_string())
                 .http(b"HTTP/1.1 200 OK\r\n\r\n", body)
+                // Both forms of members, the lines of another record among the stored bytes.
+                .packed(n % 2 == 1 || n == 2)
         })
         .collect()
 }

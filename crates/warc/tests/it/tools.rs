@@ -9,7 +9,7 @@ use huntsman_warc::{Options, Record, RecordKind, WarcWriter};
 use crate::{blocks, bodies, read, records};
 
 /// What a Python program prints; it fails with the way to install what it needs.
-fn python(program: &str, arguments: &[&Path]) -> String {
+pub(crate) fn python(program: &str, arguments: &[&Path]) -> String {
     let out = Command::new("warc-python").arg("-c").arg(program).args(arguments).output();
     let out = out.expect("warc-python (Python with warcio and fastwarc) is in PATH: run ./setup.sh, and add the folder that it names to PATH");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

@@ -346,6 +346,9 @@ async fn the_lowest_and_the_highest_tls_version_are_honoured() {
                 Ok(response) => {
                     assert!(answers, "{min} to {max}");
                     assert_eq!(response.tls_version, Some(version));
+                    // The connection is used again.
+                    let next = get(&downloader, &site.url("/next")).await.expect("a page");
+                    assert_eq!((next.timings.connect, next.tls_version), (None, Some(version)));
                 }
                 Err(error) => assert!(!answers && error.kind() == K::Tls, "{min} to {max}: {error}"),
             }
