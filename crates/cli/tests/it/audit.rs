@@ -1,10 +1,13 @@
 //! `huntsman audit`: what it writes and prints, and how it ends.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use huntsman_testkit::browser::{Browser, keys};
-use huntsman_testkit::{RunningSite, Site};
+use huntsman_testkit::command::command;
+use huntsman_testkit::{Answer, RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
@@ -240,6 +243,54 @@ fn a_build_gets_its_forms_and_a_browser_shows_the_report() {
             said.stderr
         );
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_script_of_the_guide_fails_a_build_on_what_it_broke() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let guide = include_str!("../../../../docs/guide/auditing.md");
+    let (_, script) = guide.split_once("```sh recipe\n").expect("the guide has the script");
+    let (script, _) = script.split_once("```").expect("it ends");
+    let dir = tempfile::tempdir().unwrap();
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let broken = Arc::clone(&is_broken);
+    let site = Site::builder()
+        .page("/", "<title>Start</title><a href='/gone'>Prices</a> <a href='/a'>Second</a>")
+        .route("/a", move |_| match broken.load(Ordering::SeqCst) {
+            true => Answer::html("<title>Second</title><a href='/lost'>Third</a>"),
+            false => Answer::html("<title>Second</title>"),
+        })
+        .start_blocking();
+    // The program is found by its name, as in a build.
+    let bin = dir.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_huntsman"), bin.join("huntsman")).unwrap();
+    let path = dir.path().join("audit.sh");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let build = |branch: &str, flags: &[&str]| {
+        let mut script = command(&path, dir.path());
+        let programs = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        script.env("BRANCH", branch).env("PATH", programs);
+        script.args([site.url("/").as_str(), "--profile", "test", "--set", "audit_ttfb_max_ms=600000"]);
+        script.args(["--allow-address", &format!("127.0.0.1:{}", site.port())]).args(flags);
+        run(&mut script)
+    };
+    let codes = [build("main", &[]), build("change", &[])].map(|said| said.code);
+    assert_eq!(
+        codes,
+        [Some(10), Some(0)],
+        "a first build fails on all errors, and the next one on new ones alone"
+    );
+    is_broken.store(true, Ordering::SeqCst);
+    let said = build("change", &[]);
+    assert_eq!(said.code, Some(10), "{said:?}");
+    assert!(said.stderr.contains("new:error"), "{}", said.stderr);
+    assert_eq!(build("change", &["--no-such-flag"]).code, Some(2));
+    assert_eq!(build("main", &[]).code, Some(10));
+    assert_eq!(build("change", &[]).code, Some(0), "the main branch has the error now");
 }
 
 /// Goes on by the tab key until the focus is on something of this name, and returns the names on the way. Each has to be seen.

@@ -13,7 +13,7 @@ use crate::render::{escape, say};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Audit")]
 pub(super) struct FormArgs {
-    /// For a build: --fail-on error, the forms junit and sarif besides the others, no progress, and annotations on GitHub.
+    /// For a build: --fail-on error unless another condition is given, the forms junit and sarif besides the others, no progress, and annotations on GitHub.
     #[arg(long)]
     ci: bool,
 
@@ -32,9 +32,13 @@ impl FormArgs {
         self.ci
     }
 
-    /// The conditions under which the command fails.
+    /// The conditions under which the command fails: in a build errors, if none is given.
     pub(super) fn with_ci(&self, fail_on: Vec<String>, codes: Vec<String>) -> Vec<String> {
-        fail_on.into_iter().chain(codes).chain(self.ci.then(|| "error".to_owned())).collect()
+        let mut conditions: Vec<String> = fail_on.into_iter().chain(codes).collect();
+        if self.ci && conditions.is_empty() {
+            conditions.push("error".to_owned());
+        }
+        conditions
     }
 }
 
