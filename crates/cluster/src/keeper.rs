@@ -1,6 +1,7 @@
 //! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, has requests moved between partitions,
 //! and finds out whether the crawl is at its end.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
@@ -239,7 +240,8 @@ impl Keeper {
             .collect();
         let lease = micros(shared.settings.lease);
         let call = |(partition, owned): &(u32, Owned)| {
-            shared.fenced(&BEAT, *partition, &owned.epoch).number(lease).number(owned.woken)
+            let call = shared.fenced(&BEAT, *partition, &owned.epoch).number(lease);
+            call.number(owned.woken).number(owned.marks)
         };
         let calls: Vec<Call> = owned.iter().map(call).collect();
         // The lease counts from before the beat was sent.
@@ -282,8 +284,10 @@ impl Keeper {
         let is_full = by_others.len() >= 4_000;
         let seen = versions.max().map(|last| if is_full { last - 1 } else { last });
         woken.extend(by_others.iter().step_by(2).map(|name| HostKey::new(name)));
+        let (marks, marked) = marked(&mut items)?;
         let (safe_until, flights_until) = self.until(sent);
         self.shared.partitions.get(partition).with(|owned| {
+            (owned.marks, owned.marked) = (marks, marked);
             (owned.safe_until, owned.flights_until) = (safe_until, flights_until);
             (owned.leased, owned.outbox) = (leased, outbox);
             owned.woken = seen.unwrap_or(owned.woken);
@@ -363,6 +367,15 @@ impl Keeper {
             }
         }
         self.read_notes(partition)?;
+        // Other nodes may ask some of the hosts.
+        let heard = self.shared.fenced(&BEAT, partition, &epoch).number(micros(self.shared.settings.lease));
+        let Some(reply) = self.runner.run(&[heard.number(0).number(0)])?.remove(0) else { return Ok(()) };
+        let mut items = Items::of(reply, "the reply to a beat")?;
+        for _ in 0..4 {
+            items.count()?;
+        }
+        items.texts()?;
+        let (marks, marked) = marked(&mut items)?;
         let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
         let (safe_until, flights_until) = self.until(sent);
         let owned = Owned {
@@ -371,6 +384,9 @@ impl Keeper {
             safe_until,
             flights_until,
             is_draining: false,
+            is_leaving: false,
+            marked,
+            marks,
             woken: 0,
             leased: 0,
             // The next beat tells how many there are.
@@ -440,10 +456,18 @@ impl Keeper {
         if drained.is_empty() {
             return Ok(());
         }
+        for (partition, _) in &drained {
+            self.shared.partitions.get(*partition).with(|owned| owned.is_leaving = true);
+        }
         let starts_are_told =
             self.ask_what_is_known(drained.iter().map(|(partition, _)| *partition).collect());
         self.store_learnt()?;
-        self.release(&drained, false, starts_are_told)
+        self.release(&drained, false, starts_are_told)?;
+        // What is still owned has work again.
+        for (partition, _) in &drained {
+            self.shared.partitions.get(*partition).with(|owned| owned.is_leaving = false);
+        }
+        Ok(())
     }
 
     /// Has the engine tell what the next owner of partitions should know; returns whether it did so in time. If not, the next owner waits
@@ -536,4 +560,10 @@ impl Keeper {
         let Shared { settings, job, token, .. } = &*self.shared;
         nodes::leave(settings, job, token, &mut self.runner)
     }
+}
+
+/// The number of the last mark, and the marked hosts, in the reply to a beat.
+fn marked(items: &mut Items) -> Result<(u64, HashSet<HostKey>), Error> {
+    let marks = items.count()?;
+    Ok((marks, items.texts()?.iter().map(|name| HostKey::new(name)).collect()))
 }
