@@ -191,9 +191,9 @@ fn a_redirect_to_a_known_page_of_another_host_is_recorded_as_on_one_machine() {
     let site = Site::builder()
         .host(&host(0))
         .route("/", |_| Answer::html("<a href='/old'>old</a> <a href='/moved'>moved</a>"))
-        .route("/old", move |asked| Answer::redirect(302, &format!("http://{}:{}/", host(1), port_of(asked))))
+        .route("/old", move |asked| Answer::redirect(302, format!("http://{}:{}/", host(1), port_of(asked))))
         .route("/moved", move |asked| {
-            Answer::redirect(301, &format!("http://{}:{}/new", host(1), port_of(asked)))
+            Answer::redirect(301, format!("http://{}:{}/new", host(1), port_of(asked)))
         })
         .host(&host(1))
         .route("/*", |_| Answer::html("<title>target</title>"))
