@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use huntsman_crawler::{
     End, Frontier, FrontierLink, HostKey, HostNote, KnownTarget, Lease, LeaseId, Leased, Order, OwnedSince,
@@ -19,9 +19,10 @@ use crate::convert::Items;
 use crate::job::Job;
 use crate::keeper::{Keeper, Kick};
 use crate::keys::{LAST, packed, packed_redirect, partition_of, unmarked};
-use crate::partition::Partitions;
+use crate::nodes::micros;
+use crate::partition::{Access, Partitions};
 use crate::pump::Pump;
-use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, damaged};
+use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, TURN, damaged};
 use crate::settings::{ClusterSettings, Durability};
 use crate::watch::Watch;
 
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
 const BATCH: usize = 500;
 /// The most calls that one call tells to be replied.
 const REPLIED: usize = 64;
+/// How long a host stays marked after another node has asked it, in microseconds; longer for a long delay.
+const MARKED: u64 = 60_000_000;
 /// Hosts that one call lists.
 const PAGE: u64 = 1_000;
 /// Hosts of a partition among which the longest queues are looked for.
@@ -442,6 +445,33 @@ impl Frontier for SharedFrontier {
 
     async fn claim(&self, host: &HostKey) -> Result<bool> {
         Ok(self.shared.partitions.get(self.shared.partition(host)).working().is_some())
+    }
+
+    async fn turn(&self, host: &HostKey, delay: Duration) -> Result<()> {
+        let shared = &self.shared;
+        let partition = shared.partition(host);
+        let part = shared.partitions.get(partition);
+        let micros = micros(delay);
+        let kept = MARKED.max(micros.saturating_mul(4));
+        let mut is_counted = false;
+        loop {
+            let token = match part.access(host) {
+                Access::Alone => return Ok(()),
+                Access::Marked => shared.token.as_str(),
+                Access::Foreign => "",
+            };
+            if token.is_empty() && !std::mem::replace(&mut is_counted, true) {
+                shared.count("cluster/borrowed_total");
+            }
+            let call =
+                shared.plain(&TURN, partition).arg(token).arg(host.as_str()).number(micros).number(kept);
+            let reply = self.pump.call(call).await?.and_then(|reply| reply.number());
+            match reply.map(u64::try_from) {
+                Some(Ok(0)) => return Ok(()),
+                Some(Ok(wait)) => tokio::time::sleep(Duration::from_micros(wait)).await,
+                _ => return Err(damaged("the turn at a host").into()),
+            }
+        }
     }
 
     fn is_finished(&self) -> bool {

@@ -1,6 +1,7 @@
 //! One thread that keeps the leases of this node's partitions, takes partitions that nobody owns, has requests moved between partitions,
 //! and finds out whether the crawl is at its end.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
@@ -239,7 +240,8 @@ impl Keeper {
             .collect();
         let lease = micros(shared.settings.lease);
         let call = |(partition, owned): &(u32, Owned)| {
-            shared.fenced(&BEAT, *partition, &owned.epoch).number(lease).number(owned.woken)
+            let call = shared.fenced(&BEAT, *partition, &owned.epoch).number(lease);
+            call.number(owned.woken).number(owned.marks)
         };
         let calls: Vec<Call> = owned.iter().map(call).collect();
         // The lease counts from before the beat was sent.
@@ -282,8 +284,10 @@ impl Keeper {
         let is_full = by_others.len() >= 4_000;
         let seen = versions.max().map(|last| if is_full { last - 1 } else { last });
         woken.extend(by_others.iter().step_by(2).map(|name| HostKey::new(name)));
+        let (marks, marked) = marked(&mut items)?;
         let (safe_until, flights_until) = self.until(sent);
         self.shared.partitions.get(partition).with(|owned| {
+            (owned.marks, owned.marked) = (marks, marked);
             (owned.safe_until, owned.flights_until) = (safe_until, flights_until);
             (owned.leased, owned.outbox) = (leased, outbox);
             owned.woken = seen.unwrap_or(owned.woken);
@@ -315,8 +319,7 @@ impl Keeper {
         let share = (count as usize).div_ceil(self.live.len().max(1));
         let kept = self.shared.partitions.kept();
         if kept > share {
-            // Some at a time, so that nodes that come and go do not move everything.
-            self.drain((kept - share).div_ceil(4));
+            self.drain(given_away(kept - share));
             return Ok(());
         }
         let wanted = share - kept;
@@ -363,6 +366,15 @@ impl Keeper {
             }
         }
         self.read_notes(partition)?;
+        // Other nodes may ask some of the hosts.
+        let heard = self.shared.fenced(&BEAT, partition, &epoch).number(micros(self.shared.settings.lease));
+        let Some(reply) = self.runner.run(&[heard.number(0).number(0)])?.remove(0) else { return Ok(()) };
+        let mut items = Items::of(reply, "the reply to a beat")?;
+        for _ in 0..4 {
+            items.count()?;
+        }
+        items.texts()?;
+        let (marks, marked) = marked(&mut items)?;
         let since = self.shared.link.get().map_or(Timestamp(0), |link| link.now());
         let (safe_until, flights_until) = self.until(sent);
         let owned = Owned {
@@ -371,6 +383,9 @@ impl Keeper {
             safe_until,
             flights_until,
             is_draining: false,
+            is_leaving: false,
+            marked,
+            marks,
             woken: 0,
             leased: 0,
             // The next beat tells how many there are.
@@ -440,10 +455,18 @@ impl Keeper {
         if drained.is_empty() {
             return Ok(());
         }
+        for (partition, _) in &drained {
+            self.shared.partitions.get(*partition).with(|owned| owned.is_leaving = true);
+        }
         let starts_are_told =
             self.ask_what_is_known(drained.iter().map(|(partition, _)| *partition).collect());
         self.store_learnt()?;
-        self.release(&drained, false, starts_are_told)
+        self.release(&drained, false, starts_are_told)?;
+        // What is still owned has work again.
+        for (partition, _) in &drained {
+            self.shared.partitions.get(*partition).with(|owned| owned.is_leaving = false);
+        }
+        Ok(())
     }
 
     /// Has the engine tell what the next owner of partitions should know; returns whether it did so in time. If not, the next owner waits
@@ -535,5 +558,36 @@ impl Keeper {
         self.release(&owned, true, self.shared.has_left.load(Ordering::Acquire))?;
         let Shared { settings, job, token, .. } = &*self.shared;
         nodes::leave(settings, job, token, &mut self.runner)
+    }
+}
+
+/// The number of the last mark, and the marked hosts, in the reply to a beat.
+fn marked(items: &mut Items) -> Result<(u64, HashSet<HostKey>), Error> {
+    let marks = items.count()?;
+    Ok((marks, items.texts()?.iter().map(|name| HostKey::new(name)).collect()))
+}
+
+/// How many of the partitions that are too many for this node are given away in a round: a quarter, so that nodes that come and go do not
+/// move everything. One at a time would leave a new node without work for minutes: half of 1,024 partitions take 256 s then, and 10 s so.
+fn given_away(too_many: usize) -> usize {
+    too_many.div_ceil(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_node_has_its_share_after_few_rounds() {
+        let rounds = |mut too_many: usize| {
+            let mut rounds = 0;
+            while too_many > 0 {
+                too_many -= given_away(too_many);
+                rounds += 1;
+            }
+            rounds
+        };
+        // Half of the partitions of a usual job and of a large one; thirty rounds are the time of a lease.
+        assert_eq!((rounds(32), rounds(512)), (10, 20));
     }
 }

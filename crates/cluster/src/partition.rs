@@ -1,10 +1,11 @@
 //! What this node knows of the partitions.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use huntsman_crawler::Timestamp;
+use huntsman_crawler::{HostKey, Timestamp};
 
 /// The partitions of a job.
 #[derive(Debug)]
@@ -42,6 +43,11 @@ pub(crate) struct Owned {
     pub(crate) flights_until: Instant,
     /// Whether it is to be given to another node: nothing is leased any more.
     pub(crate) is_draining: bool,
+    /// Whether it is given away right now: what is sent to its hosts from now on is not told to the next owner.
+    pub(crate) is_leaving: bool,
+    /// Hosts that other nodes ask, too, and the number of the last mark that this node knows.
+    pub(crate) marked: HashSet<HostKey>,
+    pub(crate) marks: u64,
     /// Version up to which this node knows which hosts others have woken.
     pub(crate) woken: u64,
     /// Leases and requests in the outbox, as of the last beat.
@@ -49,6 +55,17 @@ pub(crate) struct Owned {
     pub(crate) outbox: u64,
     /// Calls whose replies have arrived, and which the server still remembers.
     pub(crate) replied: Vec<u64>,
+}
+
+/// How a node works on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// No other node asks the host.
+    Alone,
+    /// The host is this node's, and others ask it, too.
+    Marked,
+    /// The host is another node's, or nobody's.
+    Foreign,
 }
 
 impl Partitions {
@@ -140,6 +157,17 @@ impl Partition {
         let state = self.lock();
         let owned = state.owned.as_ref()?;
         (!owned.is_draining && Instant::now() < owned.safe_until).then(|| owned.epoch.clone())
+    }
+
+    /// How this node works on a host of the partition.
+    pub(crate) fn access(&self, host: &HostKey) -> Access {
+        let state = self.lock();
+        match &state.owned {
+            Some(owned) if !owned.is_leaving && Instant::now() < owned.safe_until => {
+                if owned.marked.contains(host) { Access::Marked } else { Access::Alone }
+            }
+            _ => Access::Foreign,
+        }
     }
 
     /// Reads or changes what is known of an own partition.

@@ -37,7 +37,7 @@ macro_rules! scripts {
 
 scripts! {
     BEAT "beat" CLAIM "claim" COUNT "count" CREATE "create" DROP "drop" HOSTS "hosts" LEASE "lease" LEAVE "leave" NODE "node" NOTE "note"
-    OUTBOX "outbox" PEEK "peek" PUSH "push" RELEASE "release" RESTORE "restore" SETTLE "settle" TRIM "trim"
+    OUTBOX "outbox" PEEK "peek" PUSH "push" RELEASE "release" RESTORE "restore" SETTLE "settle" TRIM "trim" TURN "turn"
 }
 
 /// One call of a script, which may be sent twice.

@@ -2,6 +2,7 @@
 //! clock.
 
 use std::future::Future;
+use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -188,6 +189,14 @@ pub trait Frontier: Send + Sync + 'static {
         async { Ok(true) }
     }
 
+    /// Waits until this process may send a request to the host, with regard to the others: asked before each request, also one of another
+    /// process's host, which a callback or a component downloads. `delay` is the delay between requests to the host as this process knows
+    /// it. Only called if the queue is shared.
+    fn turn(&self, host: &HostKey, delay: Duration) -> impl Future<Output = Result<()>> + Send {
+        let _ = (host, delay);
+        async { Ok(()) }
+    }
+
     /// Whether an empty queue is the end of the crawl. Asked while nothing is queued and nothing is in flight in this process; always true
     /// unless the queue is shared. A frontier that said no calls [`FrontierLink::woken`] when it would say yes.
     fn is_finished(&self) -> bool {
@@ -244,6 +253,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn queued_of<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<u64>>;
     fn peek<'a>(&'a self, host: &'a HostKey, most: usize) -> BoxFuture<'a, Result<Vec<Request>>>;
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>>;
+    fn turn<'a>(&'a self, host: &'a HostKey, delay: Duration) -> BoxFuture<'a, Result<()>>;
     fn spill(&self) -> BoxFuture<'_, Result<u64>>;
     fn sync(&self) -> BoxFuture<'_, Result<()>>;
     fn is_durable(&self) -> bool;
@@ -308,6 +318,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>> {
         Box::pin(Frontier::claim(self, host))
+    }
+
+    fn turn<'a>(&'a self, host: &'a HostKey, delay: Duration) -> BoxFuture<'a, Result<()>> {
+        Box::pin(Frontier::turn(self, host, delay))
     }
 
     fn spill(&self) -> BoxFuture<'_, Result<u64>> {

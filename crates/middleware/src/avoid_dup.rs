@@ -1,5 +1,6 @@
 //! AvoidDup: skips downloads of content that is already known, predicted from the URLs of the site.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use http::header::{HeaderValue, LOCATION};
 use http::{Method, StatusCode};
 use huntsman_crawler::{
     Change, Component, Context, DownloaderMiddleware, DropReason, Element, Error, Event, FetchError, Hooks,
-    Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, PageNeeds, Persist, Request, Result,
-    SavedJob, Settings, SpiderMiddleware, meta, registrable_domain, settings,
+    HostKey, Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, PageNeeds, Persist, Request,
+    Result, SavedJob, Settings, SlotBy, SpiderMiddleware, meta, registrable_domain, settings,
 };
 use huntsman_detect::avoid::{
     Attempt, Decision, Explanation, IdleParameter, LinkPlaces, Options, Overrides, PageText, Picture,
@@ -19,6 +20,10 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::{added, chain};
+
+mod shared;
+
+use shared::SharedModels;
 
 settings! {
     /// Settings of [`AvoidDup`].
@@ -45,6 +50,9 @@ settings! {
         /// Parameters, path segments and `host`, written in the same way, that always matter: nothing is skipped
         /// because of them.
         avoid_dup_content_forbidden: Vec<String> = Vec::new();
+        /// The most bytes of what was learnt about a host that go with it to the next node of a shared crawl. Beyond it, the next node knows
+        /// what was learnt first.
+        avoid_dup_content_hand_over_bytes: usize = 1 << 20;
     }
 }
 
@@ -85,6 +93,9 @@ pub enum AvoidDupScope {
 /// `avoid_dup_content`. It learns from responses with status 2xx that are markup or text. Stats are under `avoid_dup/`.
 /// The model is saved in the job.
 ///
+/// In a crawl that several nodes share there is one model per slot instead (per registrable domain only with `slot_by = registrable_domain`),
+/// because the hosts of a domain may be on different nodes. What it has learnt goes with its host to the next node.
+///
 /// With the mode `reference` the model and the rules are those of MaybeDont 0.1.1 ([`huntsman_detect::maybedont`]):
 /// each request is decided once, without waiting; the text of a page is that of all text nodes of the body; and the
 /// model is not saved in the job.
@@ -96,6 +107,11 @@ struct Inner {
     /// What else than the pages decides the answers of the model; saved in the job.
     options: ModelOptions,
     marked: bool,
+    /// What is a site if the queue is shared.
+    slot_by: SlotBy,
+    /// The most bytes of a host's journal that go to another process.
+    hand_over_bytes: usize,
+    is_shared: AtomicBool,
     /// Number of the next batch of the journal in the job.
     batches: Mutex<u64>,
 }
@@ -141,7 +157,29 @@ struct SavedOptions {
 
 enum Model {
     Default(Box<Predictor>),
+    /// The queue is shared.
+    Shared(Box<SharedModels>),
     Reference(Box<Gate>),
+}
+
+impl Model {
+    /// The predictor of a site; `None` in reference mode.
+    fn of(&mut self, site: &str) -> Option<&mut Predictor> {
+        match self {
+            Self::Default(predictor) => Some(predictor),
+            Self::Shared(models) => Some(models.of(site)),
+            Self::Reference(_) => None,
+        }
+    }
+
+    /// All predictors.
+    fn all(&self) -> Vec<&Predictor> {
+        match self {
+            Self::Default(predictor) => vec![predictor],
+            Self::Shared(models) => models.all().collect(),
+            Self::Reference(_) => Vec::new(),
+        }
+    }
 }
 
 /// The number of a page and the places of its links; in the extensions of the page.
@@ -162,6 +200,20 @@ const PRIORITY_DEFERRED: i32 = -1_000_000;
 const PRIORITY_SKIPPED: i32 = -2_000_000;
 /// Priority of the first skipped request when skipped requests are asked for again; each next one has one less.
 const PRIORITY_RANKED: i32 = PRIORITY_SKIPPED - 1;
+
+impl Inner {
+    fn with(model: Model, options: ModelOptions) -> Self {
+        Self {
+            model: Mutex::new(model),
+            options,
+            marked: false,
+            slot_by: SlotBy::Host,
+            hand_over_bytes: 0,
+            is_shared: AtomicBool::new(false),
+            batches: Mutex::new(0),
+        }
+    }
+}
 
 impl AvoidDup {
     /// Creates the component from the settings; `None` unless `avoid_dup_content_enabled` is set.
@@ -188,12 +240,13 @@ impl AvoidDup {
                 Model::Reference(Box::new(Gate::new(gate)?))
             }
         };
-        let marked = own.avoid_dup_content_scope == AvoidDupScope::Marked;
-        Ok(Some(Self::with(model, options, marked)))
-    }
-
-    fn with(model: Model, options: ModelOptions, marked: bool) -> Self {
-        Self(Arc::new(Inner { model: Mutex::new(model), options, marked, batches: Mutex::new(0) }))
+        let inner = Inner {
+            marked: own.avoid_dup_content_scope == AvoidDupScope::Marked,
+            slot_by: settings.slot_by,
+            hand_over_bytes: own.avoid_dup_content_hand_over_bytes,
+            ..Inner::with(model, options)
+        };
+        Ok(Some(Self(Arc::new(inner))))
     }
 
     /// The model of a crawl that is not running, from its job: for [`explain_url`](Self::explain_url). `None` if AvoidDup was off, or its mode
@@ -207,73 +260,73 @@ impl AvoidDup {
         // The jobs of earlier versions do not say; most crawls have the default settings.
         let options =
             saved.options.unwrap_or_else(|| ModelOptions::of_settings(&AvoidDupSettings::default(), 0));
-        let learnt = Self::with(Model::Default(Box::new(options.predictor())), options, false);
+        let model = Model::Default(Box::new(options.predictor()));
+        let learnt = Self(Arc::new(Inner::with(model, options)));
         job.load(&learnt)?;
         Ok(Some(learnt))
     }
 
     /// Counts of the pages learnt and of the requests skipped and explored; `None` in reference mode.
     pub fn totals(&self) -> Option<Totals> {
-        match &*self.model() {
-            Model::Default(predictor) => Some(predictor.totals()),
-            Model::Reference(_) => None,
-        }
+        self.model().all().into_iter().map(Predictor::totals).reduce(Totals::with)
     }
 
     /// The rules by which requests were skipped, the most used first; empty in reference mode.
     pub fn rules(&self) -> Vec<Rule> {
-        match &*self.model() {
-            Model::Default(predictor) => predictor.rules(),
-            Model::Reference(_) => Vec::new(),
-        }
+        let mut rules: Vec<Rule> = self.model().all().into_iter().flat_map(Predictor::rules).collect();
+        rules.sort_by(|a, b| b.skipped.cmp(&a.skipped).then_with(|| a.rule.cmp(&b.rule)));
+        rules
     }
 
     /// Parameters that never mattered on their site; empty in reference mode.
     pub fn idle_parameters(&self) -> Vec<IdleParameter> {
-        match &*self.model() {
-            Model::Default(predictor) => predictor.idle_parameters(),
-            Model::Reference(_) => Vec::new(),
-        }
+        self.model().all().into_iter().flat_map(Predictor::idle_parameters).collect()
     }
 
     /// Explains in words what the model believes about a URL.
     pub fn explain(&self, url: &Url) -> Option<String> {
-        match &*self.model() {
-            Model::Default(predictor) => Some(predictor.explain(&site_of(url), url)?.to_string()),
-            Model::Reference(_) => None,
-        }
+        let site = self.site_of(url);
+        Some(self.model().of(&site)?.explain(&site, url)?.to_string())
     }
 
     /// What the model knows about a URL: its parts, all that ties it to pages that were fetched, and what would be decided. `None` in
     /// reference mode.
     pub fn explain_url(&self, url: &Url) -> Option<Explanation> {
-        match &*self.model() {
-            Model::Default(predictor) => Some(predictor.explain_url(&site_of(url), url)),
-            Model::Reference(_) => None,
-        }
+        let site = self.site_of(url);
+        Some(self.model().of(&site)?.explain_url(&site, url))
     }
 
     /// How a rule stands now, for its example; see [`Predictor::explain_rule`].
     pub fn explain_rule(&self, rule: &Rule) -> Option<Relation> {
-        match &*self.model() {
-            Model::Default(predictor) => predictor.explain_rule(rule),
-            Model::Reference(_) => None,
-        }
+        self.model().of(&rule.site)?.explain_rule(rule)
     }
 
     /// Rules that tied requests to known pages and were not believed, those of most requests first; empty in reference mode.
     pub fn rules_not_believed(&self) -> Vec<Rule> {
-        match &*self.model() {
-            Model::Default(predictor) => predictor.rules_not_believed(),
-            Model::Reference(_) => Vec::new(),
-        }
+        let mut rules: Vec<Rule> =
+            self.model().all().into_iter().flat_map(Predictor::rules_not_believed).collect();
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.fetched));
+        rules
     }
 
     /// The templates of the URLs of all sites, at most `most`, with what was fetched and skipped of each; `None` in reference mode.
     pub fn picture(&self, most: usize) -> Option<Picture> {
-        match &*self.model() {
-            Model::Default(predictor) => Some(predictor.picture(most)),
-            Model::Reference(_) => None,
+        self.model().all().into_iter().map(|predictor| predictor.picture(most)).reduce(|a, b| a.with(b, most))
+    }
+
+    /// The site within which pages are compared: the registrable domain, or the host if there is none; if the queue is shared, the slot, all
+    /// of whose requests are on one node.
+    fn site_of(&self, url: &Url) -> String {
+        match self.0.is_shared.load(Ordering::Acquire) {
+            false => domain_of(url).to_ascii_lowercase(),
+            true => HostKey::of(url, self.0.slot_by).as_str().to_owned(),
+        }
+    }
+
+    fn is_of_site(&self, url: &Url, site: &str) -> bool {
+        match self.0.is_shared.load(Ordering::Acquire) {
+            false => domain_of(url).eq_ignore_ascii_case(site),
+            true => HostKey::of(url, self.0.slot_by).as_str() == site,
         }
     }
 
@@ -310,24 +363,23 @@ impl AvoidDup {
         }
     }
 
-    fn decide(predictor: &mut Predictor, request: &Request, cx: &Context) -> OnRequest {
-        let site = site_of(&request.url);
+    fn decide(predictor: &mut Predictor, site: &str, request: &Request, cx: &Context) -> OnRequest {
         let is_last = request.meta_flag(meta::AVOID_DUP_SKIPPED);
         let held = request.meta_value(meta::AVOID_DUP_HELD).unwrap_or(0);
-        if is_last && held < MAX_WAITS && predictor.has_requests_in_flight(&site) {
+        if is_last && held < MAX_WAITS && predictor.has_requests_in_flight(site) {
             // The pages being downloaded may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
         if is_last && request.priority == PRIORITY_SKIPPED {
             // What a breadth-first crawl would fetch first comes first: it leads to most. That is known when nothing else is left.
             let mut ranked = requeued(request);
-            let rank = i32::try_from(predictor.rank(&site, &request.url)).unwrap_or(i32::MAX);
+            let rank = i32::try_from(predictor.rank(site, &request.url)).unwrap_or(i32::MAX);
             ranked.priority = PRIORITY_RANKED.saturating_sub(rank);
             ranked.remove_meta(meta::AVOID_DUP_HELD);
             return OnRequest::Reschedule(Box::new(ranked));
         }
         let attempt = if is_last { Attempt::Last } else { Attempt::Regular };
-        match predictor.decide(&site, &request.url, attempt) {
+        match predictor.decide(site, &request.url, attempt) {
             Decision::Drop(reason) => {
                 cx.stats().inc("avoid_dup/skipped");
                 return OnRequest::Drop(DropReason::skipped("duplicate_content").detail(reason.to_string()));
@@ -356,16 +408,16 @@ impl AvoidDup {
             Decision::Hold | Decision::Fetch if is_last => cx.stats().inc("avoid_dup/reopened"),
             Decision::Hold | Decision::Fetch => {}
         }
-        predictor.request_started(&site, &request.url);
+        predictor.request_started(site, &request.url);
         OnRequest::Continue
     }
 
     /// Learns the target of a redirect within a site.
     fn learn_redirect(&self, from: &Url, location: &HeaderValue) {
         let to = location.to_str().ok().and_then(|location| from.join(location).ok());
-        let site = site_of(from);
-        if let Some(to) = to.filter(|to| site_of(to) == site)
-            && let Model::Default(predictor) = &mut *self.model()
+        let site = self.site_of(from);
+        if let Some(to) = to.filter(|to| self.is_of_site(to, &site))
+            && let Some(predictor) = self.model().of(&site)
         {
             predictor.redirect(&site, from, &to);
         }
@@ -373,11 +425,16 @@ impl AvoidDup {
 
     /// Notes that a request ended without a page to learn from.
     fn request_finished(&self, url: &Url) {
-        if let Model::Default(predictor) = &mut *self.model() {
-            let site = site_of(url);
-            if predictor.has_requests_in_flight(&site) {
-                predictor.request_finished(&site, url);
-            }
+        let site = self.site_of(url);
+        let mut model = self.model();
+        // Most requests to hosts of other nodes are downloads of callbacks, from which nothing is learnt.
+        if matches!(&*model, Model::Shared(models) if !models.knows(&site)) {
+            return;
+        }
+        if let Some(predictor) = model.of(&site)
+            && predictor.has_requests_in_flight(&site)
+        {
+            predictor.request_finished(&site, url);
         }
     }
 }
@@ -398,15 +455,6 @@ fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     OnRequest::Reschedule(Box::new(again))
 }
 
-/// The site within which pages are compared: the registrable domain, or the host if there is none.
-fn site_of(url: &Url) -> String {
-    domain_of(url).to_ascii_lowercase()
-}
-
-fn is_of_site(url: &Url, site: &str) -> bool {
-    domain_of(url).eq_ignore_ascii_case(site)
-}
-
 fn domain_of(url: &Url) -> &str {
     registrable_domain(url).or(url.host_str()).unwrap_or_default()
 }
@@ -423,7 +471,7 @@ impl Component for AvoidDup {
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
         // In the spider chain, pages reach this middleware before any other, and requests after all others.
-        hooks.downloader(200).spider(20).observer().persist()
+        hooks.downloader(200).spider(20).observer().persist().hand_over()
     }
 
     fn page_needs(&self) -> PageNeeds {
@@ -437,9 +485,14 @@ impl DownloaderMiddleware for AvoidDup {
         if !self.applies_to(request) || request.has_meta(meta::REDIRECT_URLS) {
             return Ok(OnRequest::Continue);
         }
-        Ok(match &mut *self.model() {
-            Model::Default(predictor) => Self::decide(predictor, request, cx),
-            Model::Reference(gate) => Self::decide_as_reference(gate, request, cx),
+        let mut model = self.model();
+        if let Model::Reference(gate) = &mut *model {
+            return Ok(Self::decide_as_reference(gate, request, cx));
+        }
+        let site = self.site_of(&request.url);
+        Ok(match model.of(&site) {
+            Some(predictor) => Self::decide(predictor, &site, request, cx),
+            None => OnRequest::Continue,
         })
     }
 
@@ -452,7 +505,7 @@ impl DownloaderMiddleware for AvoidDup {
 impl SpiderMiddleware for AvoidDup {
     fn process_start(&self, request: &mut Request, _: &Context) -> Result<OnFollow> {
         if let Model::Default(predictor) = &mut *self.model() {
-            predictor.discover(&site_of(&request.url), &request.url, None);
+            predictor.discover(&self.site_of(&request.url), &request.url, None);
         }
         Ok(OnFollow::Keep)
     }
@@ -476,19 +529,26 @@ impl SpiderMiddleware for AvoidDup {
             PageKind::Html | PageKind::Xml => PageText::of_scan(page.url(), page.scanned().0),
             _ => PageText::of_page(page.url(), [(0, page.text())]),
         };
-        let site: Arc<str> = site_of(page.url()).into();
-        let is_here = |url: &Url| url.host_str() == page.url().host_str() || is_of_site(url, &site);
+        let site: Arc<str> = self.site_of(page.url()).into();
+        let is_here = |url: &Url| url.host_str() == page.url().host_str() || self.is_of_site(url, &site);
         let base = Some(page.base()).filter(|base| is_here(base));
         let links = LinkPlaces::of(page.anchors(), base, |address| page.join(address).filter(is_here));
         let number = {
+            let asked = self.site_of(&page.request().url);
             let mut model = self.model();
-            let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };
-            predictor.request_finished(&site_of(&page.request().url), &page.request().url);
+            let Some(predictor) = model.of(&asked) else { return Ok(OnPage::Parse) };
+            predictor.request_finished(&asked, &page.request().url);
+            let Some(predictor) = model.of(&site) else { return Ok(OnPage::Parse) };
             let number = predictor.learn(&site, page.url(), text);
             if let Some(named) = page.canonical().filter(is_here) {
                 predictor.claim(&site, number, page.url(), &named);
             }
             predictor.link_all(&site, number, &links);
+            if let Model::Shared(models) = &mut *model
+                && models.store(&site)
+            {
+                cx.stats().inc("avoid_dup/not_handed_over");
+            }
             number
         };
         cx.stats().inc("avoid_dup/learnt");
@@ -497,15 +557,20 @@ impl SpiderMiddleware for AvoidDup {
     }
 
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
-        if let Model::Default(predictor) = &mut *self.model() {
-            let learnt = page.extensions.get::<LearntPage>();
-            match learnt.filter(|learnt| is_of_site(&request.url, &learnt.site)) {
-                Some(LearntPage { site, page, links }) => {
+        let learnt = page.extensions.get::<LearntPage>();
+        match learnt.filter(|learnt| self.is_of_site(&request.url, &learnt.site)) {
+            Some(LearntPage { site, page, links }) => {
+                if let Some(predictor) = self.model().of(site) {
                     let mut links = links.contexts(&request.url, *page);
                     predictor.discover(site, &request.url, links.next());
                     links.for_each(|link| predictor.link(site, &request.url, link));
                 }
-                None => predictor.discover(&site_of(&request.url), &request.url, None),
+            }
+            None => {
+                // In a shared crawl, the model of another site may be that of another node.
+                if let Model::Default(predictor) = &mut *self.model() {
+                    predictor.discover(&self.site_of(&request.url), &request.url, None);
+                }
             }
         }
         Ok(OnFollow::Keep)
@@ -586,7 +651,7 @@ impl Persist for AvoidDup {
     fn save_entries(&self) -> Result<Vec<Change>> {
         let batch = match &mut *self.model() {
             Model::Default(predictor) => predictor.take_journal(),
-            Model::Reference(_) => None,
+            Model::Reference(_) | Model::Shared(_) => None,
         };
         let Some(batch) = batch else { return Ok(Vec::new()) };
         let mut batches = self.0.batches.lock().unwrap_or_else(PoisonError::into_inner);

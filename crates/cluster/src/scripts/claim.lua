@@ -7,6 +7,7 @@ local epoch = tonumber(found[2] or '0')
 if time >= ends then
   epoch = redis.call('HINCRBY', own, 'epoch', 1)
   redis.call('DEL', OPS, WOKEN)
+  redis.call('HDEL', own, 'heard')
   redis.call('HINCRBY', own, 'v', 1)
 end
 redis.call('HSET', own, 'token', ARGV[1], 'until', int(time + tonumber(ARGV[2])), 'node', ARGV[3])

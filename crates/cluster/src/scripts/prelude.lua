@@ -2,7 +2,9 @@
 local own = KEYS[1]
 local base = string.sub(own, 1, -4)
 local HOSTS, LEASES, OUTBOX = base .. 'hosts', base .. 'l', base .. 'o'
-local OPS, WOKEN, PACE = base .. 'ops', base .. 'w', base .. 'pace'
+local OPS, WOKEN, PACE, MARKS = base .. 'ops', base .. 'w', base .. 'pace', base .. 'm'
+-- How long a node waits before it asks again whether the owner of a host has heard of a mark, in microseconds.
+local SOON = 100000
 -- The greatest whole number that Lua counts exactly.
 local LAST = 9007199254740991
 

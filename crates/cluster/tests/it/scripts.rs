@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use huntsman_cluster::{ClusterSettings, Durability, ErrorKind, SharedFrontier};
-use huntsman_crawler::{End, Frontier, HostKey, KnownTarget, Order, Request, Settled, Timestamp};
+use huntsman_crawler::{
+    End, Frontier, HostKey, KnownTarget, Order, Request, SavedPoliteness, Settled, Timestamp,
+};
 use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
@@ -222,4 +224,60 @@ async fn a_node_that_is_cut_off_gives_up_its_partitions_without_an_answer() {
     while frontier.partitions_owned() == 0 {
         frontier.open().await.expect("open");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_borrows_a_host_takes_turns_with_its_owner() {
+    const DELAY: Duration = Duration::from_millis(50);
+    const TURNS: u32 = 10;
+    let server = Server::start();
+    let owner = join(settings(&server.url()).node("owner").lease(Duration::from_secs(3)));
+    own(&owner).await;
+    let other = join(settings(&server.url()).node("other").lease(Duration::from_secs(3)));
+    other.open().await.expect("open");
+    let host = HostKey::new("a.example");
+    // As long as nobody else asks, the owner does not ask the server: the delay is the engine's matter.
+    for _ in 0..TURNS {
+        owner.turn(&host, DELAY).await.expect("a turn");
+    }
+    assert_eq!(server.cli(&["EXISTS", "hm:{job.0}:m"]).trim_end(), "0");
+
+    other.turn(&host, DELAY).await.expect("a turn");
+    let (number, heard) = ("marks", "heard");
+    let field = |name: &str| server.cli(&["HGET", "hm:{job.0}:own", name]).trim_end().to_owned();
+    assert_eq!(field(number), field(heard), "the owner had heard of it before");
+    let begun = std::time::Instant::now();
+    let turns = async |node: &SharedFrontier| {
+        for _ in 0..TURNS {
+            node.turn(&host, DELAY).await.expect("a turn");
+        }
+    };
+    tokio::join!(turns(&owner), turns(&other));
+    assert!(
+        begun.elapsed() >= DELAY * (2 * TURNS - 1),
+        "no two turns are closer than the delay: {:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_learnt_of_a_host_counts_for_those_who_borrow_it() {
+    let server = Server::start();
+    let owner = join(settings(&server.url()).node("owner").lease(Duration::from_secs(3)));
+    own(&owner).await;
+    let host = HostKey::new("a.example");
+    let learnt = SavedPoliteness { crawl_delay: Duration::from_millis(300), ..SavedPoliteness::default() };
+    owner.learnt(vec![(host.clone(), Some(learnt))]);
+    while server.cli(&["HSTRLEN", "hm:{job.0}:pace", "a.example"]).trim_end() != "32" {
+        tokio::task::yield_now().await;
+    }
+    let other = join(settings(&server.url()).node("other").lease(Duration::from_secs(3)));
+    let begun = std::time::Instant::now();
+    for _ in 0..2 {
+        other.turn(&host, Duration::ZERO).await.expect("a turn");
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(600), "the Crawl-delay: {:?}", begun.elapsed());
+    drop(owner);
+    // Without an owner nobody has to hear of the mark.
+    other.turn(&HostKey::new("b.example"), Duration::ZERO).await.expect("a turn");
 }

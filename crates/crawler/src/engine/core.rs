@@ -43,7 +43,7 @@ pub(crate) struct Core {
     pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) page_needs: PageNeeds,
     pub(crate) sender: Sender,
-    pub(crate) frontier: Box<dyn DynFrontier>,
+    pub(crate) frontier: Arc<dyn DynFrontier>,
     pub(crate) hand_over: Arc<[Arc<dyn HandOver>]>,
     pub(crate) items: mpsc::Sender<ItemBatch>,
     pub(crate) fingerprinter: Fingerprinter,

@@ -126,11 +126,12 @@ impl Crawler {
         let pipelines = tasks::watched(&cx, "the task of the item pipelines", opened.run(batches));
         let active = ActiveBytes::default();
         let (job, commits) = job.unzip();
+        let frontier: Arc<dyn DynFrontier> = frontier.into();
         let core = Arc::new(Core {
             chain: Chain { middlewares: downloader_chain },
             spider_chain,
             page_needs,
-            sender: Sender::new(downloader, &cx, pace, active.clone()),
+            sender: Sender::new(downloader, &cx, pace, active.clone(), Arc::clone(&frontier)),
             counters: Counters::new(&cx),
             active: active.clone(),
             has_logged_duplicate: AtomicBool::new(false),

@@ -1,11 +1,16 @@
 //! Sending: every request to the network needs a start from the scheduler, whatever its origin.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::sync::oneshot;
 
 use crate::active::{ActiveBytes, CountedBytes};
 use crate::context::{Context, Message};
 use crate::event::Event;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
+use crate::frontier::DynFrontier;
+use crate::host::HostKey;
 use crate::host_stats::HostStats;
 use crate::meta;
 use crate::pace::{Flight, Pace};
@@ -23,6 +28,9 @@ pub(crate) struct Sender {
     pace: Option<Pace>,
     active: ActiveBytes,
     pub(crate) hosts: HostStats,
+    frontier: Arc<dyn DynFrontier>,
+    /// Whether other processes share the queue.
+    is_shared: AtomicBool,
 }
 
 impl Sender {
@@ -31,6 +39,7 @@ impl Sender {
         cx: &Context,
         pace: Option<Pace>,
         active: ActiveBytes,
+        frontier: Arc<dyn DynFrontier>,
     ) -> Self {
         Self {
             downloader,
@@ -39,7 +48,14 @@ impl Sender {
             pace,
             active,
             hosts: HostStats::new(cx.settings().stats_top_hosts),
+            frontier,
+            is_shared: AtomicBool::new(false),
         }
+    }
+
+    /// From now on the frontier is asked before each request, because other processes share its queue.
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::Release);
     }
 
     pub(crate) async fn address(&self, host: &str) -> Option<std::net::IpAddr> {
@@ -48,7 +64,7 @@ impl Sender {
 
     /// Waits until the slot of the request grants a start, and fetches.
     pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
-        let (ticket, flight) = start(request, cx, self.pace.as_ref()).await?;
+        let (ticket, flight) = self.start(request, cx).await?;
         let mut end =
             TicketEnd { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
         let started = cx.now();
@@ -107,39 +123,46 @@ impl Sender {
     }
 }
 
-/// Returns the start that came with the lease, or requests one; then waits for its turn among the crawls that share a
-/// pace.
-async fn start(
-    request: &Request,
-    cx: &Context,
-    pace: Option<&Pace>,
-) -> Result<(Ticket, Option<Flight>), FetchError> {
-    let host = request.host();
-    let mut held = cx.take_ticket();
-    loop {
-        match held {
-            Some(ticket) if ticket.host == host && !ticket.is_void() => {
-                let flight = match pace {
-                    Some(pace) => Some(pace.start(&host, ticket.gap(), ticket.limit()).await),
-                    None => None,
-                };
-                if ticket.try_send(cx.now()) {
-                    return Ok((ticket, flight));
+impl Sender {
+    /// Returns the start that came with the lease, or requests one; then waits for its turn among the crawls that share a
+    /// pace, and among the processes that share the queue.
+    async fn start(&self, request: &Request, cx: &Context) -> Result<(Ticket, Option<Flight>), FetchError> {
+        let host = request.host();
+        let mut held = cx.take_ticket();
+        loop {
+            match held {
+                Some(ticket) if ticket.host == host && !ticket.is_void() => {
+                    let flight = match &self.pace {
+                        Some(pace) => Some(pace.start(&host, ticket.gap(), ticket.limit()).await),
+                        None => None,
+                    };
+                    if self.is_shared.load(Ordering::Acquire) {
+                        self.turn(&host, &ticket).await?;
+                    }
+                    if ticket.try_send(cx.now()) {
+                        return Ok((ticket, flight));
+                    }
+                    cx.tell(Message::Ended(ticket, Outcome::Unused));
                 }
-                cx.tell(Message::Ended(ticket, Outcome::Unused));
+                // Either the start is void, because the slot's rules became stricter since the grant (a Crawl-delay was
+                // just read). Or it is for another slot: if it were kept, it would hold a place while it waits for one,
+                // and once all places were held that way, no request would ever get one.
+                Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),
+                None => {}
             }
-            // Either the start is void, because the slot's rules became stricter since the grant (a Crawl-delay was
-            // just read). Or it is for another slot: if it were kept, it would hold a place while it waits for one,
-            // and once all places were held that way, no request would ever get one.
-            Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),
-            None => {}
+            let (sender, receiver) = oneshot::channel();
+            cx.tell(Message::Start(host.clone(), sender));
+            let granted = receiver.await.map_err(|_| {
+                FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn")
+            })?;
+            held = Some(granted);
         }
-        let (sender, receiver) = oneshot::channel();
-        cx.tell(Message::Start(host.clone(), sender));
-        let granted = receiver.await.map_err(|_| {
-            FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn")
-        })?;
-        held = Some(granted);
+    }
+
+    /// Waits for the turn of this process. If the queue cannot be reached, the request goes back to it.
+    async fn turn(&self, host: &HostKey, ticket: &Ticket) -> Result<(), FetchError> {
+        let turn = self.frontier.turn(host, ticket.gap()).await;
+        turn.map_err(|error| FetchError::new(FetchErrorKind::Cancelled, error.to_string()))
     }
 }
 

@@ -18,6 +18,9 @@ struct Others {
     is_finished: AtomicBool,
     lost: Mutex<Option<HostKey>>,
     learnt: Mutex<Vec<(HostKey, Option<SavedPoliteness>)>>,
+    /// Whose turns were asked for, and until when other processes have theirs.
+    turns: Mutex<Vec<String>>,
+    busy: Mutex<Option<Duration>>,
 }
 
 impl Others {
@@ -60,6 +63,15 @@ impl Frontier for Shared {
 
     async fn claim(&self, host: &HostKey) -> Result<bool> {
         Ok(self.others.lost.lock().unwrap().as_ref() != Some(host))
+    }
+
+    async fn turn(&self, host: &HostKey, delay: Duration) -> Result<()> {
+        self.others.turns.lock().unwrap().push(format!("{host} {}", delay.as_secs()));
+        let busy = self.others.busy.lock().unwrap().take();
+        if let Some(time) = busy {
+            tokio::time::sleep(time).await;
+        }
+        Ok(())
     }
 
     fn is_finished(&self) -> bool {
@@ -219,4 +231,20 @@ async fn what_was_learnt_about_a_host_is_told() {
     assert_eq!(report.unwrap().pages, 1);
     let learnt = others.learnt.lock().unwrap();
     assert!(learnt.iter().any(|(host, pace)| host.as_str() == "a.example" && pace.is_some()), "{learnt:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_for_the_turn_of_its_process() {
+    let web = Arc::new(web());
+    let (builder, _, others) = crawl(&web);
+    *others.busy.lock().unwrap() = Some(Duration::from_secs(30));
+    let other = async {
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        assert!(web.requests().is_empty(), "another process has its turn");
+        others.is_finished.store(true, Ordering::Relaxed);
+        others.link().woken(Vec::new());
+    };
+    let (report, ()) = tokio::join!(builder.run(), other);
+    assert_eq!(report.unwrap().pages, 1);
+    assert_eq!(*others.turns.lock().unwrap(), ["a.example 1"]);
 }

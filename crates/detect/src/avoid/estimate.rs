@@ -21,6 +21,11 @@ impl Explorations {
         }
     }
 
+    /// Adds those of another predictor.
+    pub(super) fn add_all(&mut self, others: Self) {
+        self.0.iter_mut().zip(others.0).for_each(|(sum, other)| *sum += other);
+    }
+
     /// The estimated share, and the upper end of its 95 % interval: that of Jeffreys, the Beta(lost + 1/2, explored - lost + 1/2) posterior,
     /// with the effective number (Kish 1965) if the explored share changed. `None` before anything was explored and learnt.
     pub(super) fn loss(&self) -> Option<(f64, f64)> {

@@ -100,6 +100,16 @@ impl Predictor {
         self.journal.is_kept = true;
     }
 
+    /// Bytes of the events that were not yet taken, before they are packed.
+    pub fn journal_bytes(&self) -> usize {
+        self.journal.bytes.len()
+    }
+
+    /// Keeps no more events, and forgets those that were not taken.
+    pub fn end_journal(&mut self) {
+        self.journal = Journal::default();
+    }
+
     /// Returns the events since the last call, for storage; `None` if there are none. Batches must be restored in their order.
     pub fn take_journal(&mut self) -> Option<Vec<u8>> {
         if self.journal.bytes.is_empty() {

@@ -421,6 +421,14 @@ impl Predictor {
     }
 
     /// Frees memory. The sites with the most text for relearning are frozen first, because they know most by now.
+    /// Keeps at most this many bytes for relearning from now on; see [`Options::learning_bytes`].
+    pub fn limit_learning(&mut self, bytes: usize) {
+        self.options.learning_bytes = bytes;
+        if self.log_bytes > bytes {
+            self.freeze_largest();
+        }
+    }
+
     fn freeze_largest(&mut self) {
         let left = self.options.learning_bytes / 4 * 3;
         let mut sites: Vec<(&String, &mut Site)> =

@@ -28,6 +28,17 @@ impl Totals {
         self.explorations.loss()
     }
 
+    /// The totals together with those of another predictor.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.learnt += other.learnt;
+        self.skipped += other.skipped;
+        self.explored += other.explored;
+        self.lost += other.lost;
+        self.explorations.add_all(other.explorations);
+        self
+    }
+
     /// Adds an exploration that was drawn with this share.
     pub(crate) fn add_explored(&mut self, share: f64, is_new: bool) {
         self.explorations.add(share, is_new);

@@ -17,6 +17,7 @@ impl Run {
         let link = FrontierLink::new(self.core.cx.clone(), Arc::clone(&self.core.hand_over));
         if let Some(since) = self.core.frontier.attach(link)? {
             self.is_shared = true;
+            self.core.sender.share();
             self.core.hand_over.iter().for_each(|part| part.begin());
             // Records what is learnt about hosts from here on.
             self.scheduler.resume_with(HashMap::new());

@@ -23,6 +23,29 @@ pub struct Picture {
     pub rest: TemplateCounts,
 }
 
+impl Picture {
+    /// The picture together with that of another predictor, with at most this many templates.
+    #[must_use]
+    pub fn with(mut self, other: Self, most: usize) -> Self {
+        self.templates.extend(other.templates);
+        self.others += other.others;
+        self.rest.add(other.rest);
+        self.largest(most)
+    }
+
+    /// Leaves the largest templates, and counts the others.
+    fn largest(mut self, most: usize) -> Self {
+        self.templates.sort_by(|a, b| {
+            let key = |one: &TemplatePicture| (one.site.clone(), one.template.clone());
+            b.counts.size().cmp(&a.counts.size()).then_with(|| key(a).cmp(&key(b)))
+        });
+        let others = self.templates.split_off(most.min(self.templates.len()));
+        others.iter().for_each(|other| self.rest.add(other.counts));
+        self.others += others.len();
+        self
+    }
+}
+
 /// A template of URLs: `/wiki/{name}?do={choice}&rev={date}`. Constant parts stand for themselves, and so do choices in the path.
 #[derive(Clone, Debug, Serialize)]
 pub struct TemplatePicture {
@@ -95,14 +118,7 @@ impl Predictor {
         for (site, model) in &self.sites {
             all.extend(self.templates_of(site, model));
         }
-        all.sort_by(|a, b| {
-            let key = |one: &TemplatePicture| (one.site.clone(), one.template.clone());
-            b.counts.size().cmp(&a.counts.size()).then_with(|| key(a).cmp(&key(b)))
-        });
-        let mut rest = TemplateCounts::default();
-        let others = all.split_off(most.min(all.len()));
-        others.iter().for_each(|other| rest.add(other.counts));
-        Picture { templates: all, others: others.len(), rest }
+        Picture { templates: all, ..Picture::default() }.largest(most)
     }
 
     fn templates_of(&self, site: &str, model: &Site) -> Vec<TemplatePicture> {
