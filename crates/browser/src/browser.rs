@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore};
 
@@ -49,6 +50,8 @@ struct Counts {
     refused_direct: AtomicU64,
     refused_connections: AtomicU64,
     most_memory: AtomicU64,
+    /// Processor time of processes that have ended, in milliseconds.
+    cpu: AtomicU64,
 }
 
 /// What a browser did.
@@ -69,6 +72,8 @@ pub struct Stats {
     pub memory: u64,
     /// The most memory that a process with its pages had, in bytes.
     pub most_memory: u64,
+    /// Processor time of all processes.
+    pub cpu: Duration,
 }
 
 impl Browser {
@@ -139,6 +144,7 @@ impl Browser {
         let running = inner.running.lock().await;
         inner.note_proxy(&running);
         let processes = running.current.iter().chain(&running.retired);
+        let cpu: Duration = processes.clone().map(|process| process.cpu()).sum();
         let memory = processes
             .map(|process| {
                 inner.counts.most_memory.fetch_max(process.most_memory(), Ordering::Relaxed);
@@ -154,6 +160,7 @@ impl Browser {
             refused_connections: count(&inner.counts.refused_connections),
             memory,
             most_memory: count(&inner.counts.most_memory),
+            cpu: cpu + Duration::from_millis(count(&inner.counts.cpu)),
         }
     }
 }
@@ -219,6 +226,8 @@ impl Inner {
     async fn end(&self, process: &Process) {
         process.end().await;
         self.counts.most_memory.fetch_max(process.most_memory(), Ordering::Relaxed);
+        let cpu = u64::try_from(process.cpu().as_millis()).unwrap_or(u64::MAX);
+        self.counts.cpu.fetch_add(cpu, Ordering::Relaxed);
     }
 
     fn note_proxy(&self, running: &Running) {

@@ -66,6 +66,6 @@ mod targets;
 pub use browser::{Browser, Stats};
 pub use error::Error;
 pub use network::{Answer, Asked, Kind, Network, NetworkFuture, Refused};
-pub use rendered::{ConsoleLine, Rendered, Shot, SubRequest};
+pub use rendered::{ConsoleLine, Exchange, Rendered, Shot, SubRequest};
 pub use rendering::{Action, Ready, Rendering, Step};
 pub use settings::Settings;

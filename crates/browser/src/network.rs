@@ -36,6 +36,8 @@ pub struct Asked {
     pub is_main: bool,
     /// Address of the document that asks; for the page itself its own.
     pub document: String,
+    /// Cookies that scripts set since the request before, as lines of `Set-Cookie`, each with the address that it is of. They belong to this request, too.
+    pub cookies: Vec<(String, String)>,
 }
 
 /// What a request is for.

@@ -54,6 +54,7 @@ pub(crate) struct Process {
     left: Notify,
     memory: AtomicU64,
     most_memory: AtomicU64,
+    ticks: AtomicU64,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -107,6 +108,7 @@ impl Process {
             left: Notify::new(),
             memory: AtomicU64::new(0),
             most_memory: AtomicU64::new(0),
+            ticks: AtomicU64::new(0),
             tasks: Mutex::new(tasks),
         });
         if let Err(reason) = process.greet().await {
@@ -206,10 +208,16 @@ impl Process {
         self.most_memory.load(Ordering::Relaxed)
     }
 
+    /// Processor time of all processes at the last look.
+    pub(crate) fn cpu(&self) -> Duration {
+        Duration::from_millis(self.ticks.load(Ordering::Relaxed) * 10)
+    }
+
     /// Ends it and all that it started, waits for that, and removes its profile.
     pub(crate) async fn end(&self) {
         let mut child = self.child.lock().await;
         let Some(mut child) = child.take() else { return };
+        self.note(&processes::members(self.group));
         if !self.is_dead() {
             let _asked = self.connection.call("", "Browser.close", json!({}));
             let _late = tokio::time::timeout(GRACE, child.wait()).await;
@@ -229,12 +237,20 @@ impl Process {
         self.memory.store(0, Ordering::Relaxed);
     }
 
+    /// Takes note of what its processes take; their memory in bytes.
+    fn note(&self, members: &[processes::Member]) -> u64 {
+        let memory = processes::memory(members);
+        self.memory.store(memory, Ordering::Relaxed);
+        self.most_memory.fetch_max(memory, Ordering::Relaxed);
+        // Of a process that ends while another looks, the time is that of its parent only a little later.
+        self.ticks.fetch_max(members.iter().map(|member| member.ticks).sum(), Ordering::Relaxed);
+        memory
+    }
+
     /// Looks at its memory, and ends the largest page if there is too much.
     fn look(&self) {
         let members = processes::members(self.group);
-        let memory = processes::memory(&members);
-        self.memory.store(memory, Ordering::Relaxed);
-        self.most_memory.fetch_max(memory, Ordering::Relaxed);
+        let memory = self.note(&members);
         if memory > self.bound {
             let largest = members.iter().filter(|member| member.has_pages()).max_by_key(|member| member.own);
             tracing::debug!(memory, bound = self.bound, ?largest, "the browser has too much memory");

@@ -15,6 +15,8 @@ pub(crate) struct Member {
     pub(crate) own: u64,
     /// Memory that it shares as files, in bytes.
     shared: u64,
+    /// Processor time of it, and of those that it started and that have ended, in hundredths of a second.
+    pub(crate) ticks: u64,
 }
 
 impl Member {
@@ -35,7 +37,7 @@ impl Member {
 pub(crate) fn members(group: i32) -> Vec<Member> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    ids.filter(|id| is_in(*id, group)).map(member).collect()
+    ids.filter_map(|id| Some(member(id, ticks_in(id, group)?))).collect()
 }
 
 /// Memory of all members in bytes. What they share as files counts once.
@@ -44,16 +46,19 @@ pub(crate) fn memory(members: &[Member]) -> u64 {
     members.iter().map(|member| member.own).sum::<u64>() + shared
 }
 
-fn is_in(id: i32, group: i32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
+/// The processor time of a process that runs in a group; `None` if it does not.
+fn ticks_in(id: i32, group: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name of the program is in parentheses and may have any characters.
-    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let is_alive = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
-    is_alive && fields.nth(1).and_then(|field| field.parse().ok()) == Some(group)
+    let is_member = is_alive && fields.nth(1).and_then(|field| field.parse().ok()) == Some(group);
+    // User and system time, and those of children, are the 14th to the 17th field; the group is the 5th.
+    is_member.then(|| fields.skip(8).take(4).filter_map(|field| field.parse::<u64>().ok()).sum())
 }
 
-fn member(id: i32) -> Member {
+fn member(id: i32, ticks: u64) -> Member {
     // `smaps` would be exact, but those of a process in a sandbox can be read by root only.
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let kilobytes = |name: &str| {
@@ -61,7 +66,7 @@ fn member(id: i32) -> Member {
         line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default()
     };
     let own = kilobytes("RssAnon:") + kilobytes("RssShmem:");
-    Member { id, own: own * 1024, shared: kilobytes("RssFile:") * 1024 }
+    Member { id, own: own * 1024, shared: kilobytes("RssFile:") * 1024, ticks }
 }
 
 /// Kills all processes of a group at once.

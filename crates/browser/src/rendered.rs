@@ -56,6 +56,23 @@ pub struct SubRequest {
     pub started: Duration,
     /// From asking to the answer.
     pub took: Duration,
+    /// What was sent and received; nothing of a request that was not asked.
+    pub exchange: Exchange,
+}
+
+/// What was sent with a request of a page, and what was received. Headers are those between the page and the program, which are not all that a server
+/// sees; bodies are decoded, and shared with what was handed to the page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exchange {
+    /// Headers of the request, without cookies.
+    pub sent_headers: Vec<(String, String)>,
+    /// Body of the request.
+    pub sent_body: Bytes,
+    /// Headers of the answer.
+    pub headers: Vec<(String, String)>,
+    /// Body of the answer.
+    pub body: Bytes,
 }
 
 /// A line of the console.

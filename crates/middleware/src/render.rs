@@ -225,6 +225,10 @@ impl DownloaderMiddleware for Render {
         let Some(plan) = self.plan(request, response, cx).await? else { return Ok(OnResponse::Continue) };
         match self.render(&plan.rendering, request, response, cx).await {
             Ok(()) => {
+                if let (Some(folder), Some(rendered)) = (&self.settings.render_har, response.extensions.get())
+                {
+                    har::keep(folder, &request.url, Rendered::clone(rendered)).await?;
+                }
                 if let Some(guess) = plan.guess {
                     guess.settle(request, response, cx);
                 }
@@ -242,14 +246,19 @@ impl SpiderMiddleware for Render {
             // Images and other kinds that are never asked are no requests of the crawl.
             let asked = rendered.requests.iter().filter(|request| request.kind.is_some());
             let refused = asked.clone().filter(|request| request.answer.is_err()).count();
-            let record = json!({
+            let mut record = json!({
                 "ms": u64::try_from(rendered.took.as_millis()).unwrap_or(u64::MAX),
                 "requests": asked.clone().count(),
                 "refused": refused,
                 "bytes": asked.map(|request| request.bytes).sum::<u64>(),
                 "incomplete": rendered.is_incomplete,
             });
+            if self.settings.render_har.is_some() {
+                record["har"] = har::file_name(&page.request().url).into();
+            }
             page.record_fields.insert("render".to_owned(), record);
+        } else if page.response().has_flag("render_crashed") {
+            page.record_fields.insert("render".to_owned(), json!({ "crashed": true }));
         }
         Ok(OnPage::Parse)
     }

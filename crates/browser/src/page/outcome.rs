@@ -177,14 +177,35 @@ impl Page {
         let now = cookies.iter().map(|cookie| identity(cookie)).collect();
         let new = if is_own { now } else { process.new_cookies(&self.context, &now) };
         let given = self.state().given_cookies.clone();
-        let of_scripts = cookies.into_iter().filter(|cookie| {
-            let is_given =
-                given.iter().any(|(name, value)| cookie["name"] == **name && cookie["value"] == **value);
-            cookie["httpOnly"] != true && !is_given && new.contains(&identity(cookie))
-        });
+        let of_scripts = cookies
+            .into_iter()
+            .filter(|cookie| is_of_script(cookie, &given) && new.contains(&identity(cookie)));
         rendered.cookies = of_scripts.map(line).collect();
         Ok(rendered)
     }
+
+    /// The cookies that scripts set since this was asked before. The first time, before any script of the page ran, there are none.
+    pub(super) async fn changed_cookies(&self) -> Vec<(String, String)> {
+        let asked = json!({"browserContextId": self.context});
+        let Ok(found) = self.connection.call("", "Storage.getCookies", asked).await else {
+            return Vec::new();
+        };
+        let cookies = found["cookies"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut state = self.state();
+        let Some(before) = state.cookies.replace(cookies.iter().map(identity).collect()) else {
+            return Vec::new();
+        };
+        let of_scripts = cookies.iter().filter(|cookie| {
+            is_of_script(cookie, &state.given_cookies) && !before.contains(&identity(cookie))
+        });
+        of_scripts.map(line).collect()
+    }
+}
+
+/// Whether a script set a cookie, and no answer.
+fn is_of_script(cookie: &Value, given: &[(String, String)]) -> bool {
+    let is_given = given.iter().any(|(name, value)| cookie["name"] == **name && cookie["value"] == **value);
+    cookie["httpOnly"] != true && !is_given
 }
 
 /// What makes a cookie another one: where it is of with its name, and its value.

@@ -1,6 +1,6 @@
 //! What is known of a page so far.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -50,6 +50,8 @@ pub(super) struct State {
     pub(super) refused_direct: u32,
     /// Cookies of answers, by name and value.
     pub(super) given_cookies: Vec<(String, String)>,
+    /// The cookies at the last request, by what makes each another one; `None` before the first.
+    pub(super) cookies: Option<HashSet<(String, String)>>,
 }
 
 /// The document of a page, as the network gave it.
@@ -83,6 +85,7 @@ impl State {
             popups: Vec::new(),
             refused_direct: 0,
             given_cookies: Vec::new(),
+            cookies: None,
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::state::{Document, State};
 use super::{Page, lock};
 use crate::connection::Failure;
-use crate::{Answer, Asked, Kind, Refused, SubRequest};
+use crate::{Answer, Asked, Exchange, Kind, Refused, SubRequest};
 
 /// Why a request failed that is never asked, such as that of an image.
 const UNASKED: &str = "unasked";
@@ -70,13 +70,16 @@ impl Page {
     async fn answer(&self, session: String, id: String, index: usize, request: Request, document: String) {
         let begun = Instant::now();
         let (is_main, is_document) = (request.is_main, request.is_document());
-        let asked = request.asked(document);
+        let cookies = self.changed_cookies().await;
+        let asked = request.asked(document, cookies);
         let answer = self.network.answer(asked).await;
         let bytes = answer.as_ref().map_or(0, |answer| answer.body.len() as u64);
         let answer = self.change(|state| state.admit(answer, bytes, self.bytes, is_main));
+        let mut received = (Vec::new(), Bytes::new());
         let result = match answer {
             Ok(answer) => {
                 let status = answer.status;
+                received = (answer.headers.clone(), answer.body.clone());
                 self.fulfil(&session, &id, answer, is_document).await.map(|()| status)
             }
             Err(refused) => {
@@ -87,6 +90,8 @@ impl Page {
         self.change(|state| {
             state.requests[index].took = begun.elapsed();
             state.requests[index].bytes = if result.is_ok() { bytes } else { 0 };
+            let exchange = &mut state.requests[index].exchange;
+            (exchange.headers, exchange.body) = received;
             if is_main {
                 state.answered(&result);
             }
@@ -160,6 +165,7 @@ fn decide(state: &mut State, request: &Request, begun: Instant) -> Decision {
         bytes: 0,
         started: begun.elapsed(),
         took: Duration::ZERO,
+        exchange: Exchange::default(),
     };
     if refused.is_some() {
         if refused == Some(UNASKED) {
@@ -173,6 +179,8 @@ fn decide(state: &mut State, request: &Request, begun: Instant) -> Decision {
         }
         return Decision::Fail;
     }
+    record.exchange.sent_headers.clone_from(&request.headers);
+    record.exchange.sent_body = request.body.clone().unwrap_or_default();
     state.left -= 1;
     state.in_flight += 1;
     if request.is_main {
@@ -277,10 +285,10 @@ impl Request {
         url.split('#').next().unwrap_or_default().to_owned()
     }
 
-    fn asked(self, document: String) -> Asked {
+    fn asked(self, document: String, cookies: Vec<(String, String)>) -> Asked {
         let kind = self.kind.unwrap_or(Kind::Fetch);
         let Self { url, method, headers, body, is_main, .. } = self;
-        Asked { url, method, headers, body, kind, is_main, document }
+        Asked { url, method, headers, body, kind, is_main, document, cookies }
     }
 }
 

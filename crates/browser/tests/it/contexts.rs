@@ -1,5 +1,7 @@
 //! What pages share, and what not.
 
+use std::collections::BTreeSet;
+
 use huntsman_browser::{Action, Rendering};
 
 use crate::kit::{Site, answer, render, rendered, run};
@@ -52,8 +54,14 @@ fn scripts_see_cookies_of_answers_and_those_that_they_set_are_told() {
         let age =
             mine.strip_prefix("mine=a b; Path=/; SameSite=Lax; Max-Age=").unwrap_or_else(|| panic!("{mine}"));
         assert!((3000..=3600).contains(&age.parse::<u64>().unwrap()), "{mine}");
-        // The chain of downloads adds cookies; it has those of answers already.
         let asked = site.asked();
+        let told = |path: &str| {
+            let asked = asked.iter().find(|asked| asked.url.ends_with(path)).unwrap();
+            asked.cookies.iter().map(|(_, line)| line.split(';').next().unwrap()).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(told("a.test/"), BTreeSet::new());
+        assert_eq!(told("/next"), BTreeSet::from(["mine=a b", "wide=1"]), "before the request that follows");
+        // The chain of downloads adds cookies; it has those of answers already.
         assert!(
             asked
                 .iter()

@@ -1,7 +1,9 @@
-//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone, and what audits cost.
+//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone, and what audits and rendering cost.
 
 mod audit;
 mod made_up;
+#[cfg(feature = "render")]
+mod render;
 
 use clap::Subcommand;
 use huntsman::{Backend, HttpDownloader, StartUrls};
@@ -33,9 +35,18 @@ pub(crate) enum Bench {
         huntsman bench audit\n  \
         huntsman bench audit --crawled 0 --pages 1000000 --json")]
     Audit(audit::BenchAuditArgs),
+
+    /// Renders a generated site in a browser on this machine: pages and CPU seconds, with the memory of the crawler and of the browser.
+    #[cfg(feature = "render")]
+    #[command(before_help = "Examples:\n  \
+        huntsman bench render\n  \
+        huntsman bench render --pages 200 --json")]
+    Render(render::BenchRenderArgs),
 }
 
 pub(crate) use audit::run as audit;
+#[cfg(feature = "render")]
+pub(crate) use render::run as render;
 
 pub(crate) async fn crawl(args: BenchArgs) -> Outcome {
     bench::run(&args, async |port| {

@@ -1,5 +1,8 @@
 //! `crawl --render` and `fetch --render`, with a real Chromium.
 
+mod auto;
+mod kills;
+
 use std::process::Command;
 
 use huntsman_testkit::{Answer, RunningSite, Site};
@@ -25,10 +28,19 @@ fn site() -> RunningSite {
 #[test]
 fn pages_are_rendered_and_told() {
     let (folder, site) = (tempfile::tempdir().unwrap(), site());
-    let said = run(crawl(folder.path(), &site).args(TRUSTED).arg("--render"));
+    let said = run(crawl(folder.path(), &site).args(TRUSTED).args(["--render", "--har", "requests"]));
     assert_eq!(said.code, Some(0), "{said:?}");
     let out = folder.path().join("out");
     let pages = lines(out.join("pages.jsonl"));
+    let har = folder.path().join("requests").join(pages[0]["render"]["har"].as_str().unwrap());
+    let har: serde_json::Value = serde_json::from_slice(&std::fs::read(har).unwrap()).unwrap();
+    let bodies: Vec<_> = har["log"]["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| &of["response"]["content"]["text"])
+        .collect();
+    assert!(bodies.contains(&&"[1,2,3]".into()), "{har}");
     assert_eq!(pages.len(), 4, "the page and what only its script links to: {pages:?}");
     assert_eq!(pages[0]["render"]["requests"], 3, "{}", pages[0]);
     assert_eq!(report(&out)["stats"]["render/pages"], 4);
@@ -86,7 +98,36 @@ fn a_page_is_fetched_with_its_picture_its_print_and_its_requests() {
     assert!(read("shop.png").starts_with(b"\x89PNG") && read("shop.pdf").starts_with(b"%PDF"));
     let har: serde_json::Value = serde_json::from_slice(&read("shop.har")).unwrap();
     let entries = har["log"]["entries"].as_array().unwrap();
-    assert!(entries.iter().any(|entry| entry["request"]["url"] == site.url("/api").as_str()), "{har}");
+    let entry = entries.iter().find(|entry| entry["request"]["url"] == site.url("/api").as_str()).unwrap();
+    let content = &entry["response"]["content"];
+    assert_eq!(content["text"], "[1,2,3]", "{entry}");
+    let sent: Vec<_> = entry["request"]["headers"].as_array().unwrap().iter().map(|of| &of["name"]).collect();
+    assert!(sent.iter().any(|name| name.as_str().unwrap().eq_ignore_ascii_case("referer")), "{entry}");
+}
+
+#[test]
+fn cookies_of_scripts_go_with_later_requests_of_the_same_page() {
+    let script = "document.cookie = 'first=1; path=/'; fetch('/one').then(() => { document.cookie = 'second=2; path=/'; return fetch('/two') })";
+    let site = Site::builder()
+        .page("/", format!("<p></p><script>{script}</script>"))
+        .answer("/one", Answer::text("1").header("Set-Cookie", "server=3; Path=/; HttpOnly"))
+        .answer("/two", Answer::text("2"))
+        .start_blocking();
+    let folder = tempfile::tempdir().unwrap();
+    let said = run(crawl(folder.path(), &site).args(TRUSTED).arg("--render"));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let requests = site.requests();
+    let cookies = |path: &str| {
+        let request = requests.iter().find(|request| request.request.path() == path).unwrap();
+        let mut cookies: Vec<&str> =
+            request.request.header("cookie").unwrap_or_default().split("; ").collect();
+        cookies.sort_unstable();
+        cookies.join("; ")
+    };
+    assert_eq!(
+        (&*cookies("/"), &*cookies("/one"), &*cookies("/two")),
+        ("", "first=1", "first=1; second=2; server=3")
+    );
 }
 
 #[test]

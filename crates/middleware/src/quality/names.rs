@@ -87,6 +87,7 @@ const NAMES: &[&str] = &[
     "recording/responses",
     "redirect/bad_location",
     "redirect/count",
+    "render/cpu_milliseconds",
     "render/crashed",
     "render/failed",
     "render/incomplete",

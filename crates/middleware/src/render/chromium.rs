@@ -58,6 +58,7 @@ impl Renderer for Chromium {
             let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
             stats.max("render/restarts", number(told.restarts));
             stats.max("render/memory_max", number(told.most_memory));
+            stats.max("render/cpu_milliseconds", i64::try_from(told.cpu.as_millis()).unwrap_or(i64::MAX));
         })
     }
 

@@ -80,6 +80,7 @@ impl PageNetwork {
         let stats = self.cx.stats();
         let kind = if asked.is_main { "page" } else { kind_name(asked.kind) };
         stats.inc(&format!("render/requests/{kind}"));
+        self.cookies.store(&asked.cookies, self.subrequests.jar(), &self.cx);
         let answer = self.answer_or_refuse(asked).await;
         if let Err(refused) = &answer {
             stats.inc(&format!("render/refused/{}", refused.reason));

@@ -22,7 +22,7 @@ pub(super) fn put(
     cx: &Context,
 ) {
     count(&rendered, cx);
-    network.cookies.store(&rendered.cookies, request, cx);
+    network.cookies.store(&rendered.cookies, &jar_name(request), cx);
     let body = with_links(rendered.html, &rendered.popups);
     let static_body = std::mem::replace(&mut response.body, Bytes::from(body));
     if let Ok(url) = Url::parse(&rendered.url)
@@ -111,11 +111,13 @@ impl PageCookies {
         self.given.iter().map(line_of)
     }
 
-    /// Stores the cookies that scripts set: each with its address, as lines of `Set-Cookie`.
-    pub(super) fn store(&self, set: &[(String, String)], request: &Request, cx: &Context) {
-        let Some(cookies) = cx.component::<Cookies>().filter(|_| !self.is_off) else { return };
+    /// Stores the cookies that scripts set in a jar: each with its address, as lines of `Set-Cookie`.
+    pub(super) fn store(&self, set: &[(String, String)], jar: &str, cx: &Context) {
+        let Some(cookies) = cx.component::<Cookies>().filter(|_| !self.is_off && !set.is_empty()) else {
+            return;
+        };
         let now: Timestamp = cx.now();
-        cookies.jars().with(&jar_name(request), |jar| {
+        cookies.jars().with(jar, |jar| {
             for (address, line) in set {
                 let Ok(url) = Url::parse(address) else { continue };
                 let pair = line.split(';').next().unwrap_or_default();

@@ -33,6 +33,8 @@ settings! {
         render_memory: u64 = 1_000_000_000;
         /// Pages after which the browser is replaced.
         render_pages_per_browser: usize = 200;
+        /// Folder in which the requests of each rendered page are written as a HAR file, whose name is in the record of the page.
+        render_har: Option<String> = None;
     }
 }
 

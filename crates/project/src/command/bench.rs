@@ -100,6 +100,11 @@ pub fn start_url(port: u16) -> String {
     format!("http://127.0.0.1:{port}{}", Uniform::path(0))
 }
 
+/// The address of the first page in the form that a script fills.
+pub fn script_url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}{}", Uniform::script_path(0))
+}
+
 /// Serves the site, fetches all of it without crawling, has it crawled, and prints both on stdout.
 ///
 /// # Errors

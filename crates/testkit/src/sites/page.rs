@@ -11,6 +11,11 @@ pub(crate) fn html(body: String) -> Page {
     page(StatusCode::OK, "text/html; charset=utf-8", body)
 }
 
+/// A script.
+pub(crate) fn script(body: String) -> Page {
+    page(StatusCode::OK, "text/javascript; charset=utf-8", body)
+}
+
 /// A page with status 404.
 pub(crate) fn missing(body: String) -> Page {
     page(StatusCode::NOT_FOUND, "text/html; charset=utf-8", body)

@@ -15,6 +15,12 @@ use super::random::Random;
 /// crawler.
 const POOL: usize = 4_000;
 
+/// A page that a script fills, and that script.
+const EMPTY: &str = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Page</title></head><body><main></main><script src=\"/app.js\"></script></body></html>\n";
+const SCRIPT: &str = "fetch(location.pathname.replace('/app/', '/p/')).then((answer) => answer.text()).then((text) => {\n  \
+    const main = text.slice(text.indexOf('<main>') + 6, text.indexOf('</main>'));\n  \
+    document.querySelector('main').innerHTML = main.replaceAll('href=\"/p/', 'href=\"/app/');\n});\n";
+
 /// A generated site of pages of one size.
 #[derive(Debug)]
 pub struct Uniform {
@@ -37,8 +43,21 @@ impl Uniform {
         format!("/p/{}/{index}.html", index % 100)
     }
 
+    /// The path of the same page in the form that a script fills; it links to such pages.
+    pub fn script_path(index: u64) -> String {
+        format!("/app/{}/{index}.html", index % 100)
+    }
+
     /// The response to a request for an address.
     pub fn answer(&self, request: &Uri) -> Page {
+        if request.path() == "/app.js" {
+            return page::script(SCRIPT.to_owned());
+        }
+        if let Some(rest) = request.path().strip_prefix("/app/")
+            && self.index(&format!("/p/{rest}")).is_some()
+        {
+            return page::html(EMPTY.to_owned());
+        }
         match self.index(request.path()) {
             Some(index) => page::html(self.page(index)),
             None => page::text(StatusCode::NOT_FOUND, "no such page\n"),
@@ -106,7 +125,9 @@ mod tests {
         let body = site.answer(&Uri::from_static("/p/7/7.html")).into_body();
         assert!((20_000..22_000).contains(&body.len()), "{}", body.len());
         assert_eq!(body.matches("<a href=").count(), 40);
-        for unknown in ["/p/0/7.html", "/p/50/50.html", "/", "/p/x/y.html"] {
+        let by_script = site.answer(&Uri::from_static("/app/7/7.html")).into_body();
+        assert!(by_script.contains("/app.js") && !by_script.contains("<a "), "{by_script}");
+        for unknown in ["/app/0/7.html", "/p/0/7.html", "/p/50/50.html", "/", "/p/x/y.html"] {
             assert_eq!(site.answer(&Uri::from_static(unknown)).status(), 404, "{unknown}");
         }
     }

@@ -88,10 +88,10 @@ struct Judging {
 
 /// What a process took.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Cost {
-    elapsed_s: f64,
-    cpu_s: f64,
-    peak_rss_bytes: u64,
+pub(super) struct Cost {
+    pub(super) elapsed_s: f64,
+    pub(super) cpu_s: f64,
+    pub(super) peak_rss_bytes: u64,
 }
 
 pub(crate) fn run(args: &BenchAuditArgs) -> Outcome {
@@ -180,13 +180,13 @@ fn judging(args: &BenchAuditArgs, dir: &Path) -> Outcome<Judging> {
 }
 
 /// A process that has ended.
-struct Watched {
-    cost: Cost,
+pub(super) struct Watched {
+    pub(super) cost: Cost,
     peak_disk_bytes: u64,
 }
 
 /// Runs this program, and looks at its memory and the files in a folder now and then.
-fn watched(words: &[&str], dir: &Path) -> Outcome<Watched> {
+pub(super) fn watched(words: &[&str], dir: &Path) -> Outcome<Watched> {
     let starting =
         |error: std::io::Error| Failure::crawl(format!("running huntsman {}: {error}", words.join(" ")));
     let (started, before) = (Instant::now(), children_cpu_seconds());

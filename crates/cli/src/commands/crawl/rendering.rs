@@ -1,6 +1,6 @@
 //! Flags of rendering: pages that need JavaScript.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use huntsman::Settings;
 
 use crate::args::{Flags, set};
@@ -17,6 +17,10 @@ pub(crate) struct RenderArgs {
     /// Scrolls each page to its end, at most N times, as long as that brings something (setting render_scroll).
     #[arg(long, value_name = "N", requires = "render")]
     pub(crate) render_scroll: Option<u32>,
+
+    /// Writes the requests of each rendered page into this folder, as HAR files with headers and bodies (setting render_har).
+    #[arg(long, value_name = "DIR", requires = "render", value_hint = ValueHint::DirPath)]
+    pub(crate) har: Option<String>,
 }
 
 /// Values of `--render`.
@@ -38,6 +42,7 @@ impl RenderArgs {
         });
         set(&mut flags, "render", which);
         set(&mut flags, "render_scroll", self.render_scroll);
+        set(&mut flags, "render_har", self.har.as_deref());
         flags
     }
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use huntsman_middleware::browser::{Answer, Asked, Kind, Network, Refused, Rendered, Rendering, SubRequest};
+use huntsman_middleware::browser::{
+    Answer, Asked, Exchange, Kind, Network, Refused, Rendered, Rendering, SubRequest,
+};
 use huntsman_middleware::{RenderError, RenderFuture, Renderer};
 use tokio::time::Instant;
 use url::Url;
@@ -107,6 +109,7 @@ impl OnePage<'_> {
                 kind,
                 is_main,
                 document: self.document.clone(),
+                cookies: Vec::new(),
             };
             let answer = self.watched(asked).await;
             self.requests.push(SubRequest {
@@ -117,6 +120,7 @@ impl OnePage<'_> {
                 bytes: answer.as_ref().map_or(0, |answer| answer.body.len() as u64),
                 started: Duration::ZERO,
                 took: Duration::ZERO,
+                exchange: Exchange::default(),
             });
             let answer = answer?;
             let to = answer.headers.iter().find(|(name, _)| name == "location").map(|(_, to)| to.clone());
