@@ -154,6 +154,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-middleware",
                 "huntsman-output",
                 "huntsman-text",
+                "huntsman-warc",
                 "huntsman-xpath",
             ],
         ),

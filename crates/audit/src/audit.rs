@@ -350,8 +350,8 @@ impl AuditOptions {
         found.not_judged.iter().cloned().chain(codes).collect()
     }
 
-    /// Reads pages from a file of JSON lines instead of crawling: `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`. Codes
-    /// that need what such a file lacks are not judged.
+    /// Reads pages from a file of JSON lines instead of crawling: `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`; or
+    /// from a WARC or WACZ file, of which the last capture of each URL is a page. Codes that need what such a file lacks are not judged.
     ///
     /// # Errors
     /// The file cannot be read, or a line is no page; the error names it.

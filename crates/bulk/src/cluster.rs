@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::join::JoinDone;
 use crate::parquet_file::Value;
 use crate::row::Id;
-use crate::table::{Cell, Kind, Shape, TableWriter};
+use crate::table::{Cell, Kind, PART_BYTES, Shape, TableWriter};
 use crate::tables::Tables;
 
 /// How documents are grouped.
@@ -206,7 +206,8 @@ impl Clustering {
             ("distance", Kind::SomeInt32),
             ("lang", Kind::Text),
         ];
-        let shape = Shape { form, columns, group_rows: 1 << 16, metadata: Vec::new() };
+        let shape =
+            Shape { form, columns, group_rows: 1 << 16, part_bytes: PART_BYTES, metadata: Vec::new() };
         let mut table = TableWriter::new(&folder.join("cluster"), shape)?;
         let cell = |at: usize| match &nodes[at].1 {
             Id::Number(number) => Cell::Int(*number),

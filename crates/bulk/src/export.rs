@@ -11,7 +11,7 @@ use crate::done::{DONE, Done};
 use crate::error::{Error, Result};
 use crate::input::{IDS, NUMBERS, VERSION};
 use crate::row::{ByHash, Id, Row, halves};
-use crate::table::{Cell, Form, Kind, Part, Shape, TableWriter};
+use crate::table::{Cell, Form, Kind, PART_BYTES, Part, Shape, TableWriter};
 
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 20;
@@ -27,11 +27,13 @@ pub struct Export {
     pub bands: bool,
     /// Only documents of this language (default: of all).
     pub lang: Option<Language>,
+    /// A file is ended when it has about this many bytes (default: 1 GiB).
+    pub part_bytes: u64,
 }
 
 impl Default for Export {
     fn default() -> Self {
-        Self { form: Form::Parquet, bands: true, lang: None }
+        Self { form: Form::Parquet, bands: true, lang: None, part_bytes: PART_BYTES }
     }
 }
 
@@ -128,7 +130,9 @@ fn shape(options: &Export, texts: bool, [rows, k]: [u64; 2], features: &str) -> 
         ("documents", rows.to_string()),
     ];
     let metadata = metadata.map(|(name, value)| (format!("huntsman.{name}"), value)).to_vec();
-    Shape { form: options.form, columns, group_rows: GROUP_ROWS, metadata }
+    // So many rows that a part has several groups.
+    let group_rows = usize::try_from(options.part_bytes >> 10).unwrap_or(GROUP_ROWS).clamp(1, GROUP_ROWS);
+    Shape { form: options.form, columns, group_rows, part_bytes: options.part_bytes, metadata }
 }
 
 fn write(sorter: Sorter<ByHash>, folder: &Path, shape: Shape, texts: bool) -> Result<Vec<Part>> {

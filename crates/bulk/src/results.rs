@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Folded, same_file};
 use crate::ids::Ids;
 use crate::row::Id;
-use crate::table::{Cell, Form, Kind, Part, Shape, TableWriter};
+use crate::table::{Cell, Form, Kind, PART_BYTES, Part, Shape, TableWriter};
 
 /// Bytes of a pair in the file of a step.
 pub(crate) const PAIR_BYTES: usize = 17;
@@ -41,7 +41,13 @@ pub(crate) fn write(
     sorted_at_once: usize,
 ) -> Result<u64> {
     let id = if folded.are_texts { Kind::Text } else { Kind::Int64 };
-    let shape = |columns| Shape { form, columns, group_rows: GROUP_ROWS, metadata: Vec::new() };
+    let shape = |columns| Shape {
+        form,
+        columns,
+        group_rows: GROUP_ROWS,
+        part_bytes: PART_BYTES,
+        metadata: Vec::new(),
+    };
     let columns = vec![("lang", Kind::Text), ("a", id), ("b", id), ("distance", Kind::Int32)];
     let pairs = TableWriter::new(&out.join("pairs"), shape(columns))?;
     let pairs = write_pairs(pairs, temp, folded, steps, sorted_at_once)?;

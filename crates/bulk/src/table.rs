@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use huntsman_files::Replacement;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -19,8 +20,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 
-/// A part is ended when it has this many bytes.
-const PART_BYTES: u64 = 1 << 30;
+/// Texts that are written at once; a multiple of those after which the writer of Parquet looks at its limits.
+const BATCH: usize = 8_192;
+/// A part is ended when it has this many bytes, unless something else is asked for.
+pub(crate) const PART_BYTES: u64 = 1 << 30;
 
 /// The form of the files that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +95,8 @@ pub(crate) struct Shape {
     pub(crate) columns: Vec<(&'static str, Kind)>,
     /// Most rows of a row group: these are in memory while they are written.
     pub(crate) group_rows: usize,
+    /// Bytes of a part at most.
+    pub(crate) part_bytes: u64,
     /// What the metadata of a Parquet file say.
     pub(crate) metadata: Vec<(String, String)>,
 }
@@ -134,7 +139,35 @@ enum Sink {
 enum Values {
     Int64(Vec<i64>),
     Int32(Vec<i32>, Vec<i16>),
-    Text(Vec<ByteArray>),
+    Text(Texts),
+}
+
+/// Texts one after the other: a value of its own for each would take three times as much memory.
+#[derive(Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Passes on the texts, some at a time.
+    fn batches(
+        self,
+        mut each: impl FnMut(&[ByteArray]) -> parquet::errors::Result<usize>,
+    ) -> parquet::errors::Result<()> {
+        let (bytes, mut start) = (Bytes::from(self.bytes), 0);
+        for ends in self.ends.chunks(BATCH) {
+            let text = |end: &usize| ByteArray::from(bytes.slice(std::mem::replace(&mut start, *end)..*end));
+            let batch: Vec<ByteArray> = ends.iter().map(text).collect();
+            each(&batch)?;
+        }
+        Ok(())
+    }
 }
 
 /// A file with the hash of what was written to it.
@@ -188,7 +221,7 @@ impl TableWriter {
         let values = |kind: &Kind| match kind {
             Kind::Int64 => Values::Int64(Vec::new()),
             Kind::Int32 | Kind::SomeInt32 => Values::Int32(Vec::new(), Vec::new()),
-            Kind::Text => Values::Text(Vec::new()),
+            Kind::Text => Values::Text(Texts::default()),
         };
         self.shape.columns.iter().map(|(_, kind)| values(kind)).collect()
     }
@@ -207,7 +240,7 @@ impl TableWriter {
                     levels.push(1);
                 }
                 (Values::Int32(_, levels), _) => levels.push(0),
-                (Values::Text(values), Cell::Text(text)) => values.push(text.as_bytes().to_vec().into()),
+                (Values::Text(values), Cell::Text(text)) => values.push(text),
                 _ => unreachable!("the rows of a table have the kinds of its columns"),
             }
         }
@@ -220,7 +253,8 @@ impl TableWriter {
         part.rows += 1;
         let (path, Sink::Text(to)) = (&part.path, &mut part.to) else { return Ok(()) };
         to.write_all(line).map_err(Error::writing(path))?;
-        if to.bytes >= PART_BYTES { self.end_part() } else { Ok(()) }
+        let is_full = to.bytes >= self.shape.part_bytes;
+        if is_full { self.end_part() } else { Ok(()) }
     }
 
     /// The part that is being written; the next one is begun if none is.
@@ -288,10 +322,10 @@ impl TableWriter {
         let part = self.part()?;
         part.rows += rows as u64;
         let (path, Sink::Parquet(to)) = (&part.path, &mut part.to) else { return Ok(()) };
-        let written = write_group(to, &columns, &group).map_err(parquet_error);
+        let written = write_group(to, &columns, group).map_err(parquet_error);
         written.map_err(Error::writing(path))?;
-        let bytes = to.inner().bytes;
-        if bytes >= PART_BYTES - (PART_BYTES >> 4) { self.end_part() } else { Ok(()) }
+        let (bytes, most) = (to.inner().bytes, self.shape.part_bytes);
+        if bytes >= most - (most >> 4) { self.end_part() } else { Ok(()) }
     }
 
     fn end_part(&mut self) -> Result<()> {
@@ -325,19 +359,24 @@ impl TableWriter {
 fn write_group(
     to: &mut SerializedFileWriter<Hashed>,
     columns: &[(&'static str, Kind)],
-    values: &[Values],
+    values: Vec<Values>,
 ) -> parquet::errors::Result<()> {
     let mut group = to.next_row_group()?;
     for ((_, kind), values) in columns.iter().zip(values) {
         let Some(mut column) = group.next_column()? else { break };
         match values {
-            Values::Int64(values) => column.typed::<Int64Type>().write_batch(values, None, None)?,
+            Values::Int64(values) => {
+                column.typed::<Int64Type>().write_batch(&values, None, None)?;
+            }
             Values::Int32(values, levels) => {
                 let levels = (*kind == Kind::SomeInt32).then_some(levels.as_slice());
-                column.typed::<Int32Type>().write_batch(values, levels, None)?
+                column.typed::<Int32Type>().write_batch(&values, levels, None)?;
             }
-            Values::Text(values) => column.typed::<ByteArrayType>().write_batch(values, None, None)?,
-        };
+            Values::Text(texts) => {
+                let column = column.typed::<ByteArrayType>();
+                texts.batches(|batch| column.write_batch(batch, None, None))?;
+            }
+        }
         column.close()?;
     }
     group.close().map(drop)

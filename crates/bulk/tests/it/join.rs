@@ -54,6 +54,32 @@ fn a_heavy_band_is_joined_by_its_other_bits() {
     }
 }
 
+#[test]
+fn an_export_in_several_parts_is_read_back_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = MemoryIndex::build(Identity::default(), documents(20_000)).unwrap();
+    let (whole, expected) = (folder.path().join("whole"), folder.path().join("expected"));
+    let parts = export(&index, &whole, &Export::default()).unwrap();
+    assert_eq!(parts.len(), 1);
+    join(&whole, &expected, 3).run(&|_| ()).unwrap();
+    for (form, part_bytes) in [(Form::Parquet, 200_000), (Form::Jsonl, 300_000), (Form::Csv, 100_000)] {
+        let exported = folder.path().join(form.name());
+        let parts = export(&index, &exported, &Export { form, part_bytes, ..Export::default() }).unwrap();
+        assert!(parts.len() > 3, "{form}: {parts:?}");
+        assert_eq!(parts.iter().map(|part| part.rows).sum::<u64>(), 20_000);
+        // The limit is looked at after some rows, and so short a Parquet file has much metadata.
+        assert!(parts.iter().all(|part| part.bytes <= part_bytes * 6 / 5), "{form}: {parts:?}");
+        let names: Vec<String> = (0..parts.len()).map(|part| format!("part-{part:05}.{form}")).collect();
+        assert_eq!(parts.iter().map(|part| part.name.clone()).collect::<Vec<_>>(), names);
+        let out = folder.path().join(format!("{form}-out"));
+        let report = join(&exported, &out, 3).run(&|_| ()).unwrap();
+        assert_eq!((report.rows, bytes(&out)), (20_000, bytes(&expected)), "{form}");
+        // A part that is missing, or of another export, is noticed.
+        fs::remove_file(exported.join(&names[1])).unwrap();
+        assert!(join(&exported, &folder.path().join("none"), 3).run(&|_| ()).is_err());
+    }
+}
+
 fn documents(number: u64) -> impl Iterator<Item = Document> {
     let hindi = Language::parse("hi").unwrap();
     (0..number).map(move |id| {

@@ -57,7 +57,8 @@ struct JudgedArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["seeds", "urls", "list", "out"])]
     job: Option<PathBuf>,
 
-    /// Judges pages of a file of JSON lines, without a network: `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`.
+    /// Judges pages of a file without a network: of JSON lines with `url`, and if they are known `status`, `headers`, `html` and `elapsed_ms`, or of a
+    /// WARC or WACZ file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["seeds", "urls", "list", "job"])]
     pages: Option<PathBuf>,
 

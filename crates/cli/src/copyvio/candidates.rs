@@ -1,6 +1,6 @@
 //! Flags that say where to look for the sources of an article.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
@@ -41,6 +41,11 @@ pub(crate) struct CandidateArgs {
     /// the article are sources.
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) near_index: Option<String>,
+
+    /// Folder with the files that are in the index of near-duplicates, if its ids are their names, as in one that
+    /// `huntsman dedup build DIR` made: those that nearly equal the article are read there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "near_index")]
+    pub(crate) near_files: Option<PathBuf>,
 
     /// Search engine that is queried for sentences of the article (repeatable): `searxng=URL` of an instance that
     /// answers in JSON; `brave` with the key in BRAVE_API_KEY; `google` with key and engine in GOOGLE_API_KEY and
@@ -87,7 +92,7 @@ impl CandidateArgs {
         #[cfg(not(feature = "text-index"))]
         drop(index);
         if let Some(index) = &self.near_index {
-            sources.push(Arc::new(near(index)?));
+            sources.push(Arc::new(near(index, self.near_files.as_deref())?));
         }
         let engines = self.search.len().max(1);
         for (at, engine) in self.search.iter().enumerate() {
@@ -101,7 +106,7 @@ impl CandidateArgs {
 }
 
 /// The index of `--near-index`.
-fn near(index: &str) -> Outcome<NearCandidates> {
+fn near(index: &str, files: Option<&Path>) -> Outcome<NearCandidates> {
     let args = IndexArgs { index: index.to_owned(), layout: None, k: None, features: None };
     let opened =
         place(&args).and_then(|place| place.open_any(args.wanted(), &told(&Screen::plain())).or_failure());
@@ -110,7 +115,11 @@ fn near(index: &str) -> Outcome<NearCandidates> {
         message: failure.message.replace("--index", "--near-index"),
         ..failure
     })?;
-    Ok(NearCandidates::new(opened.into()))
+    let candidates = NearCandidates::new(opened.into());
+    Ok(match files {
+        Some(folder) => candidates.files(folder),
+        None => candidates,
+    })
 }
 
 /// A search engine, with its address if that is not the usual one.

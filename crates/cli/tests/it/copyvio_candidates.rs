@@ -220,6 +220,37 @@ fn an_index_of_near_duplicates_gives_pages_that_are_fetched() {
     assert!(said.stderr.contains("no addresses"), "{}", said.stderr);
 }
 
+#[test]
+fn files_of_an_index_of_near_duplicates_are_read_in_their_folder_and_nowhere_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let docs = dir.path().join("docs");
+    fs::create_dir_all(docs.join("below")).unwrap();
+    let mut copied: Vec<String> = words(2_000, 2_400).split(' ').map(str::to_owned).collect();
+    fs::write(docs.join("below/one.html"), format!("<p>{}</p>", copied.join(" "))).unwrap();
+    fs::write(docs.join("two.html"), format!("<p>{}</p>", words(3_000, 3_400))).unwrap();
+    let said = run(huntsman(dir.path()).args(["dedup", "build", "docs", "--index", "near", "--k", "7"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    copied[100] = "another".to_owned();
+    fs::write(dir.path().join("a.txt"), copied.join(" ")).unwrap();
+    let made = json_of(&mut check(dir.path(), &["--near-index", "near", "--near-files", "docs"]));
+    assert_eq!(sources(&made), ["docs/below/one.html"], "{made:#}");
+    assert_eq!((&made["sources"][0]["found_by"], &made["violation"]), (&json!("near_index"), &json!(true)));
+    let said = run(&mut check(dir.path(), &["--near-index", "near"]));
+    assert!(said.code == Some(0) && said.stderr.contains("--near-files"), "{said:?}");
+
+    // An id that leads out of the folder, and a link that does.
+    let line = json!({"id": "../a.txt", "text": copied.join(" ")});
+    fs::write(dir.path().join("evil.jsonl"), line.to_string()).unwrap();
+    let said = run(huntsman(dir.path()).args(["dedup", "build", "evil.jsonl", "--index", "evil"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = run(&mut check(dir.path(), &["--near-index", "evil", "--near-files", "docs"]));
+    assert!(said.code == Some(0) && said.stderr.contains("not below docs"), "{said:?}");
+    fs::remove_file(docs.join("below/one.html")).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("a.txt"), docs.join("below/one.html")).unwrap();
+    let said = run(&mut check(dir.path(), &["--near-index", "near", "--near-files", "docs"]));
+    assert!(said.code == Some(0) && said.stderr.contains("not below docs"), "{said:?}");
+}
+
 /// A SearXNG server that finds one page of a site.
 fn searxng(found: &str) -> RunningSite {
     let answer = json!({"query": "q", "results": [{"url": found, "title": "t", "content": "c"}], "unresponsive_engines": []});

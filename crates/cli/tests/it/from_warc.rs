@@ -272,6 +272,22 @@ fn audits_and_sweeps_read_archives_too() {
         over(dir.path(), &["sweep", &start, "--from-warc", "archive", "--min-words", "3", "--out", "sweep"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(dir.path().join("sweep/sweep.html").is_file());
+    // Without a start, the pages of a file alone: each of those that the crawl of it has.
+    let file = std::fs::read_dir(dir.path().join("archive")).unwrap().next().unwrap().unwrap().path();
+    let said = over(dir.path(), &["audit", "--pages", file.to_str().unwrap(), "--out", "pages"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let judged = |out: &str| -> std::collections::BTreeSet<String> {
+        field(&lines(dir.path().join(out).join("pages.jsonl")), "url").into_iter().collect()
+    };
+    assert_eq!(judged("pages"), judged("audit"));
+    let titles = |out: &str| {
+        let mut titles = field(&lines(dir.path().join(out).join("pages.jsonl")), "title");
+        titles.sort();
+        titles
+    };
+    assert_eq!(titles("pages"), titles("audit"));
+    let codes = field(&lines(dir.path().join("pages/issues.jsonl")), "code");
+    assert!(codes.iter().any(|code| code == "broken-internal-link"), "{codes:?}");
     assert_eq!(site.requests().len(), asked, "nobody was asked");
 }
 
