@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::page;
 use crate::process::{Lease, Process};
-use crate::profiles::Profiles;
+use crate::profiles::{self, Profiles};
 use crate::proxy::Proxy;
 use crate::{Error, Network, Rendered, Rendering, Settings, executable};
 
@@ -77,12 +77,13 @@ pub struct Stats {
 }
 
 impl Browser {
-    /// Finds the program. No process is started.
+    /// Finds the program, and removes what browsers of programs that are gone left behind. No process is started.
     ///
     /// # Errors
     /// There is no browser, or it cannot have its sandbox here.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let program = executable::find(&settings)?;
+        profiles::remove_left(settings.folder.as_deref());
         let permits = Semaphore::new(settings.pages.clamp(1, Semaphore::MAX_PERMITS));
         let (running, is_closed, counts) = (Mutex::default(), AtomicBool::new(false), Counts::default());
         Ok(Self { inner: Arc::new(Inner { settings, program, permits, running, is_closed, counts }) })
@@ -136,6 +137,8 @@ impl Browser {
         inner.note_proxy(&running);
         running.proxy = None;
         running.profiles = None;
+        // A browser whose program was killed just before this one began has ended by now.
+        profiles::remove_left(inner.settings.folder.as_deref());
     }
 
     /// What it did so far.

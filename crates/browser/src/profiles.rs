@@ -25,8 +25,8 @@ pub(crate) struct Profiles {
 impl Profiles {
     /// Makes the folder in another, and removes there those of owners that are gone.
     pub(crate) fn make(parent: Option<&Path>) -> Result<Self, Error> {
-        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-        remove_left(&parent);
+        remove_left(parent);
+        let parent = in_folder(parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
         let folder = folder.map_err(Error::io("making a folder for the browser"))?;
         let lock = lock(folder.path()).map_err(Error::io("locking the folder of the browser"))?;
@@ -42,6 +42,11 @@ impl Profiles {
     }
 }
 
+/// The folder in which those of browsers are.
+fn in_folder(parent: Option<&Path>) -> PathBuf {
+    parent.map_or_else(std::env::temp_dir, Path::to_owned)
+}
+
 /// Locks a folder. The lock has its name only when it is held, so that nobody finds it free before.
 fn lock(folder: &Path) -> io::Result<File> {
     let new = folder.join("owner.new");
@@ -52,15 +57,26 @@ fn lock(folder: &Path) -> io::Result<File> {
 }
 
 /// Removes folders of owners that are gone. What cannot be removed is left for another time.
-fn remove_left(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
+pub(crate) fn remove_left(parent: Option<&Path>) {
+    let Ok(entries) = fs::read_dir(in_folder(parent)) else { return };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
         if is_ours && entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_left(&entry.path()) {
-            let removed = huntsman_files::remove_dir_all(entry.path());
+            let removed = remove_with_lock(&entry.path());
             tracing::debug!(folder = %entry.path().display(), ?removed, "a browser left this folder");
         }
     }
+}
+
+/// Removes a folder whose owner is gone, its lock last: a browser that is still ending may write into it, and without the lock nobody would try again.
+fn remove_with_lock(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.ends_with(LOCK) {
+            huntsman_files::remove_any(path)?;
+        }
+    }
+    huntsman_files::remove_dir_all(folder)
 }
 
 /// Whether nobody holds the lock of a folder. Without a lock it is one that is being made, or another user's.
