@@ -263,7 +263,7 @@ impl Predictor {
             let reason = self.reason(site, url, &prediction);
             let key = (xxh3_64(site.as_bytes()), prediction.key);
             let is_given_back = is_last && !is_pinned && {
-                let led = model.share_of_leads(prediction.key) > 1.0 - threshold;
+                let led = model.share_of_leads(prediction.key, &target) > 1.0 - threshold;
                 led || self.test_forms(site, url, &raw) || self.site(site).is_nearest(hash, prediction.key)
             };
             if is_given_back {

@@ -350,9 +350,10 @@ impl Site {
         self.leads.has_new_content(url);
     }
 
-    /// The share of the copies by this row that alone led to new content.
-    pub(crate) fn share_of_leads(&self, row: u64) -> f64 {
-        self.leads.share(row)
+    /// The share of the copies by this row that alone led to new content: by the row itself, or with what is known of pages of the kind of a URL,
+    /// whichever is more.
+    pub(crate) fn share_of_leads(&self, row: u64, target: &Target) -> f64 {
+        self.leads.share(row).max(self.leads.share_of_kind(row, target.kind_row()))
     }
 
     /// See [`Leads::is_nearest`].
@@ -576,6 +577,10 @@ impl Site {
         let content = found.content;
         if self.is_wall(content) {
             return;
+        }
+        let is_copy = hypotheses.iter().any(|hypothesis| hypothesis.holds(content, &self.contents));
+        if let Some(page) = page.filter(|_| is_copy) {
+            self.leads.is_copy(page, target.kind_row());
         }
         for hypothesis in hypotheses {
             let is_dup = hypothesis.holds(content, &self.contents);

@@ -22,6 +22,7 @@ const REMOVED: u64 = 30;
 const FREE_VALUES_KEY: u64 = 12;
 const SIGNATURE: u64 = 10;
 const PLACE: u64 = 6;
+const KIND: u64 = 140;
 
 /// A shape, the kinds of its slots, and the values of those that are not free text.
 #[derive(Clone, Debug)]
@@ -55,6 +56,11 @@ impl Target {
     /// The key of the URL itself, comparable with those of other templates.
     pub(crate) fn key(&self) -> u64 {
         normal_form(self.shape.slots.iter())
+    }
+
+    /// The key under which copies of this signature are counted, whatever the rows by which they are copies.
+    pub(crate) fn kind_row(&self) -> u64 {
+        Mix::new(KIND).with(self.signature).0
     }
 
     /// The slots with their kinds.

@@ -17,8 +17,10 @@ const PLACE_BITS: u32 = 8;
 const EXACT_PLACES: u32 = 32;
 /// The most copies of a row that are remembered.
 const NEAREST_COPIES: usize = 16;
-/// The most rows that are remembered for a page.
-const ROWS_OF_PAGE: usize = 8;
+/// The most rows that are remembered for a page, with that of its kind.
+const ROWS_OF_PAGE: usize = 9;
+/// What is known of a kind of pages counts as so many copies by each of their rows: as what a more general row says counts in a finer one.
+const COPIES_OF_KIND: f64 = 1.0;
 
 /// The links between pages, as far as they say which copies were worth their download.
 #[derive(Clone, Debug, Default)]
@@ -199,6 +201,13 @@ impl Leads {
         let (copies, led) = self.rows.get(&row).copied().unwrap_or_default();
         if copies == 0 { 0.0 } else { f64::from(led) / f64::from(copies) }
     }
+
+    /// The same as far as it is known for pages of this kind. What a page links to depends on its kind and not on the row by which it is a copy, so the
+    /// copies of the kind are what is expected of a row of few copies.
+    pub(super) fn share_of_kind(&self, row: u64, kind: u64) -> f64 {
+        let (copies, led) = self.rows.get(&row).copied().unwrap_or_default();
+        (f64::from(led) + COPIES_OF_KIND * self.share(kind)) / (f64::from(copies) + COPIES_OF_KIND)
+    }
 }
 
 /// The rank of the URL of the link at this place of a page with this rank.
@@ -238,8 +247,12 @@ mod tests {
         assert_eq!(leads.share(7), 0.5, "nothing new is known of 102, and 103 was found nowhere");
         assert!(leads.link(100, 3) && !leads.link(100, 3) && !leads.link(103, 3));
         assert_eq!(leads.share(7), 0.25, "another page links to 100, too");
+        leads.is_copy(0, 9);
+        leads.is_copy(1, 9);
+        assert_eq!(leads.share_of_kind(7, 9), (1.0 + 0.5) / (4.0 + 1.0));
+        assert_eq!(leads.share_of_kind(6, 9), 0.5, "without copies by the row all is by the kind");
         leads.forget_rows();
-        assert_eq!(leads.share(7), 0.0);
+        assert_eq!((leads.share(7), leads.share_of_kind(7, 9)), (0.0, 0.0));
         leads.is_copy(1, 8);
         assert_eq!(leads.share(8), 1.0);
     }
