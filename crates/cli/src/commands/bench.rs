@@ -1,6 +1,8 @@
-//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone, and what audits cost.
+//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone, what audits cost, and how nodes of a shared crawl scale.
 
 mod audit;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod made_up;
 
 use clap::Subcommand;
@@ -33,9 +35,19 @@ pub(crate) enum Bench {
         huntsman bench audit\n  \
         huntsman bench audit --crawled 0 --pages 1000000 --json")]
     Audit(audit::BenchAuditArgs),
+
+    /// Crawls a generated site of many slow hosts with one, two and four nodes that share a queue: pages a second, and their ratios. Starts a
+    /// redis-server of its own.
+    #[cfg(feature = "cluster")]
+    #[command(before_help = "Examples:\n  \
+        huntsman bench cluster\n  \
+        huntsman bench cluster --nodes 1,2,4,8 --pages 10000 --json")]
+    Cluster(cluster::BenchClusterArgs),
 }
 
 pub(crate) use audit::run as audit;
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::run as cluster;
 
 pub(crate) async fn crawl(args: BenchArgs) -> Outcome {
     bench::run(&args, async |port| {

@@ -104,6 +104,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
         Command::Bench { what: Bench::Audit(args) } => bench::audit(&args),
+        #[cfg(feature = "cluster")]
+        Command::Bench { what: Bench::Cluster(args) } => on_runtime(bench::cluster(args)),
         Command::BenchServer(site) => on_runtime(command_bench::serve(site)),
         #[cfg(feature = "pdf")]
         Command::PdfText { attempts, facts } => pdf_text::run(attempts, facts),
