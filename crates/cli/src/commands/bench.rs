@@ -1,6 +1,9 @@
-//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone, and what audits and rendering cost.
+//! `huntsman bench`: how fast this build crawls on this machine, against fetching alone; what audits and rendering cost, and how nodes of a shared
+//! crawl scale.
 
 mod audit;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod made_up;
 #[cfg(feature = "render")]
 mod render;
@@ -42,9 +45,19 @@ pub(crate) enum Bench {
         huntsman bench render\n  \
         huntsman bench render --pages 200 --json")]
     Render(render::BenchRenderArgs),
+
+    /// Crawls a generated site of many slow hosts with one, two and four nodes that share a queue: pages a second, and their ratios. Starts a
+    /// redis-server of its own.
+    #[cfg(feature = "cluster")]
+    #[command(before_help = "Examples:\n  \
+        huntsman bench cluster\n  \
+        huntsman bench cluster --nodes 1,2,4,8 --pages 10000 --json")]
+    Cluster(cluster::BenchClusterArgs),
 }
 
 pub(crate) use audit::run as audit;
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::run as cluster;
 #[cfg(feature = "render")]
 pub(crate) use render::run as render;
 

@@ -106,6 +106,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::Audit(args) } => bench::audit(&args),
         #[cfg(feature = "render")]
         Command::Bench { what: Bench::Render(args) } => bench::render(args),
+        #[cfg(feature = "cluster")]
+        Command::Bench { what: Bench::Cluster(args) } => on_runtime(bench::cluster(args)),
         Command::BenchServer(site) => on_runtime(command_bench::serve(site)),
         #[cfg(feature = "pdf")]
         Command::PdfText { attempts, facts } => pdf_text::run(attempts, facts),

@@ -426,3 +426,24 @@ fn a_successor_does_not_read_robots_txt_again() {
     assert_eq!(site.count("/robots.txt"), HOSTS, "once for each host");
     assert_eq!(status(directory.path(), &server)["settled"], PAGES);
 }
+
+#[test]
+fn bench_measures_how_nodes_share_the_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = run(huntsman(directory.path()).args([
+        "bench",
+        "cluster",
+        "--nodes",
+        "1,2",
+        "--pages",
+        "200",
+        "--latency",
+        "20",
+        "--json",
+    ]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let measures = serde_json::from_str::<Value>(&said.stdout).unwrap()["measures"].clone();
+    assert_eq!((&measures[0]["nodes"], &measures[0]["ratio"]), (&1.into(), &1.0.into()), "{measures}");
+    assert_eq!((&measures[1]["nodes"], &measures[1]["pages"]), (&2.into(), &200.into()), "{measures}");
+    assert!(measures[1]["ratio"].as_f64().unwrap() > 0.0, "{measures}");
+}
