@@ -115,8 +115,8 @@ mod compared {
         title(&source, page, findings);
         canonical(&source, page, findings);
         if source.is_noindex() != page.is_noindex() {
-            let who = if source.is_noindex() { "as sent" } else { "rendered" };
-            findings.add(Finding::of("render-noindex-differs").value(format!("noindex only {who}")));
+            let only = if source.is_noindex() { "as sent" } else { "rendered" };
+            findings.add(Finding::of("render-noindex-differs").value(format!("noindex only {only}")));
         }
         links(&source, page, findings);
     }
