@@ -113,7 +113,9 @@ async fn certificates_of_an_own_authority_are_judged_by_its_file() {
     assert_eq!(told("certificate-expiring"), [(good.url.clone(), "9".to_owned())]);
     assert_eq!(told("http1-only"), [(good.url.clone(), "\"HTTP/1.1\"".to_owned())]);
     assert_eq!(told("hsts-missing").len(), 1, "the page of the site that answers is judged");
-    assert!(audit.not_judged.is_empty(), "{:?}", audit.not_judged);
+    let needs_rendering = |code: &&String| code.starts_with("render-") || *code == "console-error";
+    let not_judged: Vec<_> = audit.not_judged.iter().filter(|code| !needs_rendering(code)).collect();
+    assert!(not_judged.is_empty(), "{not_judged:?}");
 
     // Without its file nobody knows the authority.
     let audit = run(&[&good], None).await;
