@@ -45,20 +45,24 @@ async fn pages_are_done_once_while<T: Send + 'static>(
     first.push(vec![page(1)]).await.expect("push");
     let all = std::sync::Mutex::new(Vec::new());
     let accident = async {
+        // The servers need the processors that a loop without a pause would take.
         while all.lock().expect("no worker panics").len() < PAGES as usize / 3 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         tokio::task::spawn_blocking(dies).await.expect("the server is replaced")
     };
     let everything = async { tokio::join!(work(&first, &all), work(&second, &all), accident) };
     let done = tokio::time::timeout(Duration::from_secs(180), everything).await;
-    let (_, _, _servers) = done.expect("all pages are found");
+    let (_, _, servers) = done.expect("all pages are found");
     let mut all = all.into_inner().expect("no worker panics");
     all.sort_unstable();
     assert_eq!(all, (1..=PAGES).collect::<Vec<_>>(), "each page is settled once, and none is lost");
     let status = Operator::connect(settings).expect("the job exists").status().expect("its state");
     assert_eq!((status.queued, status.leased, status.outbox), (0, 0, 0));
     assert_eq!(status.settled, u64::from(PAGES));
+    // Nodes that leave wait half a minute for servers that do not answer.
+    drop((first, second));
+    drop(servers);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
