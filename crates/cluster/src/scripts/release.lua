@@ -2,7 +2,7 @@
 -- was done.
 if not owns(ARGV[1], ARGV[2]) then return 0 end
 if ARGV[3] ~= '1' and redis.call('HLEN', LEASES) > 0 then return 0 end
--- The epoch says who has told: what an owner told before that died later is outdated.
+-- The epoch says which owner has told it: what an owner told that died later is outdated.
 if ARGV[4] == '1' then redis.call('HSET', own, 'told', ARGV[2]) end
 redis.call('HSET', own, 'token', '', 'until', '0', 'node', '')
 return 1
