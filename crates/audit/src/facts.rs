@@ -39,7 +39,7 @@ pub(crate) const OF_ABSENCE: &[&str] = &["not-in-sitemap", "only-nofollow-inlink
 
 /// Need certificates, which a proxy hides.
 pub(crate) const OF_TLS: &[&str] =
-    &["certificate-expiring", "certificate-invalid", "certificate-weak", "http1-only"];
+    &["certificate-expiring", "certificate-invalid", "certificate-weak", "http1-only", "tls-old"];
 
 /// Need pages that were rendered.
 pub(crate) const OF_RENDERING: &[&str] = &[

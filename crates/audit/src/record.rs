@@ -37,6 +37,8 @@ pub enum Kind {
     Icon,
     /// A page that was slow, for a second time.
     Again,
+    /// The question whether a host accepts versions of TLS that are too old. A record tells the version that it accepts.
+    OldTls,
 }
 
 impl Kind {
@@ -52,10 +54,11 @@ impl Kind {
             Self::Feed => "feed",
             Self::Icon => "icon",
             Self::Again => "again",
+            Self::OldTls => "old_tls",
         }
     }
 
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Page,
         Self::Resource,
         Self::External,
@@ -66,6 +69,7 @@ impl Kind {
         Self::Feed,
         Self::Icon,
         Self::Again,
+        Self::OldTls,
     ];
 
     pub(crate) fn of_name(name: &str) -> Self {

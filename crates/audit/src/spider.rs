@@ -36,6 +36,8 @@ pub(crate) const TRY: MetaKey<u64> = MetaKey::new("audit_try");
 const AGAIN: MetaKey<bool> = MetaKey::new("audit_again");
 /// A path that no site has.
 const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
+/// The URL in a question about old versions of TLS. It is never requested, and keeps the record apart from those of pages.
+const OLD_TLS: &str = "/huntsman-audit-asks-for-old-versions-of-tls";
 /// How long a broken external URL waits for its last try.
 pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
 /// Maximum number of characters of an excerpt of an error, and of a header.
@@ -380,13 +382,26 @@ impl AuditSpider {
         );
     }
 
-    /// Adds the certificate of the host to a record, at the first answer that shows it.
-    fn add_tls(&self, record: &mut Record, tls: Option<TlsRecord>) {
+    /// Adds the certificate of the host to a record, at the first answer that shows it. A host of the site is asked for old versions of TLS, then.
+    fn add_tls(&self, record: &mut Record, tls: Option<TlsRecord>, out: &mut Output<Answered>) {
         let Some(tls) = tls else { return };
         let fault = tls.fault.as_deref().unwrap_or_default();
-        if self.is_first(format!("tls {} {} {fault}", authority(&record.url), tls.not_after)) {
-            record.tls = Some(tls);
+        if !self.is_first(format!("tls {} {} {fault}", authority(&record.url), tls.not_after)) {
+            return;
         }
+        if record.kind != Kind::External
+            && let Ok(url) = Url::parse(&record.url).and_then(|url| url.join(OLD_TLS))
+            && self.is_first(url.to_string())
+        {
+            let request = of_kind(Request::get(url), Kind::OldTls)
+                .with_meta(meta::OLD_TLS, true)
+                .with_meta(meta::ALLOW_OFFSITE, true)
+                .with_meta(meta::DONT_OBEY_ROBOTSTXT, true)
+                .with_meta(meta::DONT_RETRY, true)
+                .with_meta(meta::DONT_CACHE, true);
+            out.request(request);
+        }
+        record.tls = Some(tls);
     }
 }
 
@@ -406,9 +421,19 @@ impl Spider for AuditSpider {
             out.context().component::<Judge>().ok_or_else(|| Error::usage("an audit needs its component"))?;
         let mut answered = Answered::from(record_of(page));
         let record = &answered.record;
-        if record.kind == Kind::Again {
-            out.item(answered);
-            return Ok(());
+        match record.kind {
+            Kind::Again => {
+                out.item(answered);
+                return Ok(());
+            }
+            Kind::OldTls => {
+                answered.record.tls = TlsRecord::of_old_version(page.response());
+                if answered.record.tls.is_some() {
+                    out.item(answered);
+                }
+                return Ok(());
+            }
+            _ => {}
         }
         let status = page.response().status;
         let is_broken = status.is_client_error() || status.is_server_error();
@@ -437,7 +462,7 @@ impl Spider for AuditSpider {
             self.follow(&answered, out);
         }
         judge.add_custom(page, &mut answered.record);
-        self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()));
+        self.add_tls(&mut answered.record, TlsRecord::of_response(page.response()), out);
         out.item(answered);
         Ok(())
     }
@@ -449,8 +474,9 @@ impl Spider for AuditSpider {
         if !is_refused && name != "robots_unreachable" && self.try_again(request, true, out) {
             return Ok(());
         }
-        if matches!(kind_of(request), Kind::Plain | Kind::Again) {
-            // A host without http is as it should be, and a page that was slow has an answer already.
+        if matches!(kind_of(request), Kind::Plain | Kind::Again | Kind::OldTls) {
+            // A host without http is as it should be, a page that was slow has an answer already, and a host that does not answer a question about
+            // old versions accepts none.
             return Ok(());
         }
         let url = without_fragment(&request.url);
@@ -468,7 +494,7 @@ impl Spider for AuditSpider {
             detail: Some(error.to_string().chars().take(MAX_DETAIL).collect()),
             ..Record::default()
         };
-        self.add_tls(&mut record, fetch.and_then(TlsRecord::of_error));
+        self.add_tls(&mut record, fetch.and_then(TlsRecord::of_error), out);
         out.item(record.into());
         Ok(())
     }

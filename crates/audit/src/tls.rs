@@ -1,4 +1,4 @@
-//! What is known of the encryption of a host: the certificate that it presents, and the version of TLS.
+//! What is known of the encryption of a host: the certificate that it presents, and the versions of TLS.
 
 use huntsman_crawler::{CertificateError, CertificateFault, FetchError, Response, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,9 @@ const MAX_NAME: usize = 200;
 const DAY: i64 = 86_400;
 /// Least number of bits of a key of RSA (NIST SP 800-131A).
 const MIN_RSA_BITS: usize = 2_048;
+
+/// Versions that RFC 8996 and RFC 7568 forbid.
+const OLD_VERSIONS: [&str; 3] = ["TLS 1.1", "TLS 1.0", "SSL 3.0"];
 
 /// The certificate of a host, as one connection showed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,6 +39,9 @@ pub struct TlsRecord {
     pub version: Option<String>,
     /// The version of HTTP that was agreed on, such as `h2` or `HTTP/1.1`; `None` if the connection was refused.
     pub http: Option<String>,
+    /// The highest version of TLS below 1.2 that the host accepts, such as `TLS 1.1`; `None` if it accepts none, or was not asked: it is asked
+    /// when its certificate was seen first, and not through a proxy.
+    pub old_version: Option<String>,
 }
 
 impl TlsRecord {
@@ -46,6 +52,13 @@ impl TlsRecord {
         record.version = response.tls_version.map(str::to_owned);
         record.http = Some(response.protocol().to_owned());
         Some(record)
+    }
+
+    /// What the answer to a question about old versions shows of its host; `None` if it accepts none.
+    pub(crate) fn of_old_version(response: &Response) -> Option<Self> {
+        // A downloader that does not know the question sends it as a request, by a version of its own.
+        let version = response.tls_version.filter(|version| OLD_VERSIONS.contains(version))?;
+        Some(Self { old_version: Some(version.to_owned()), ..Self::default() })
     }
 
     /// What a connection that was refused shows of the host.
@@ -73,6 +86,7 @@ impl TlsRecord {
             signature: signature_name(&certificate.signature_algorithm.algorithm.to_id_string()),
             version: None,
             http: None,
+            old_version: None,
         })
     }
 

@@ -34,6 +34,7 @@ mod failure;
 mod guard;
 mod head;
 mod network;
+mod old_tls;
 mod proxy;
 mod resolver;
 
@@ -63,8 +64,8 @@ const MAX_STALE: usize = 1;
 /// The downloader for HTTP/1.1 and HTTP/2, directly or through proxies.
 ///
 /// It reads these keys of a request's meta: `proxy` (URL of an http, https, socks5 or socks5h proxy),
-/// `download_timeout` (seconds), `download_maxsize` and `download_warnsize` (bytes, 0 is off), `download_truncate`
-/// and `download_binary` (true); the settings `download_binary` and `download_types` say the same for all. `resolve` entries are matched by host and port; the address guard judges their
+/// `download_timeout` (seconds), `download_maxsize` and `download_warnsize` (bytes, 0 is off), `download_truncate`,
+/// `download_binary` (true) and `old_tls` (true); the settings `download_binary` and `download_types` say the same for all. `resolve` entries are matched by host and port; the address guard judges their
 /// addresses, too. It does not judge the address of a proxy.
 ///
 /// It sends the headers of the request, `Host` and the framing of a body; a request without `Accept` gets `*/*`,
@@ -181,6 +182,9 @@ impl Downloader for HttpDownloader {
             Some(address) => Some(self.proxied_route(address)?),
         };
         let route = proxied.as_deref().unwrap_or(&self.direct);
+        if request.meta_flag(meta::OLD_TLS) {
+            return self.old_tls(request, route, (host, port)).await;
+        }
         let target =
             RequestTarget { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
         self.exchange(request, watch, (route, port), &target).await.map_err(|error| match target.proxy {
@@ -198,6 +202,26 @@ impl Downloader for HttpDownloader {
 }
 
 impl HttpDownloader {
+    /// Asks the server of a request which version of TLS below 1.2 it accepts.
+    async fn old_tls(
+        &self,
+        request: &Request,
+        route: &Route,
+        (host, port): (&str, u16),
+    ) -> Result<Response, FetchError> {
+        let mut response = Response::new(request.url.clone(), StatusCode::NO_CONTENT, Bytes::new());
+        if request.url.scheme() != "https" || route.proxy.is_some() {
+            return Ok(response);
+        }
+        let start = Instant::now();
+        let addresses = self.network.permitted(host, port).await.map_err(|failure| unsent(&failure))?;
+        let asked = old_tls::accepted(host, &addresses, self.config.local_address, self.rules.deadlines.connect);
+        let (version, address) = asked.await?;
+        (response.tls_version, response.ip) = (version, Some(address.ip()));
+        (response.timings.ttfb, response.timings.total) = (start.elapsed(), start.elapsed());
+        Ok(response)
+    }
+
     /// Sends a request by a route to a port of its target, and reads the response.
     async fn exchange(
         &self,

@@ -26,6 +26,7 @@ pub struct Reply {
     latency: Option<Duration>,
     /// The certificate of the server in DER, and why it is refused.
     certificate: Option<(Bytes, Option<CertificateFault>)>,
+    tls_version: Option<&'static str>,
     version: Version,
 }
 
@@ -101,12 +102,18 @@ impl Reply {
     }
 
     fn of(end: End) -> Self {
-        Self { end, latency: None, certificate: None, version: Version::HTTP_11 }
+        Self { end, latency: None, certificate: None, tls_version: None, version: Version::HTTP_11 }
     }
 
     /// Sets the certificate of the server, in DER.
     pub fn certificate(mut self, certificate: impl Into<Bytes>) -> Self {
         self.certificate = Some((certificate.into(), None));
+        self
+    }
+
+    /// Sets the version of TLS of a response; TLS 1.3 without it, if there is a certificate.
+    pub fn tls_version(mut self, version: &'static str) -> Self {
+        self.tls_version = Some(version);
         self
     }
 
@@ -434,7 +441,7 @@ impl Downloader for ScriptedDownloader {
                 }
                 flags.into_iter().for_each(|flag| response.add_flag(flag));
                 response.certificate = reply.certificate.map(|(certificate, _)| certificate);
-                response.tls_version = response.certificate.as_ref().map(|_| "TLS 1.3");
+                response.tls_version = reply.tls_version.or(response.certificate.as_ref().map(|_| "TLS 1.3"));
                 response.timings = Timings { ttfb: latency, total: latency, ..Timings::default() };
                 response.ip = self.state().addresses.get(&running.host).copied();
                 watched(response, watch)

@@ -53,7 +53,13 @@ impl Counts {
             Kind::Resource => self.resources += 1,
             Kind::External => self.external += 1,
             Kind::Sitemap => self.sitemaps += 1,
-            Kind::Robots | Kind::Probe | Kind::Plain | Kind::Feed | Kind::Icon | Kind::Again => {}
+            Kind::Robots
+            | Kind::Probe
+            | Kind::Plain
+            | Kind::Feed
+            | Kind::Icon
+            | Kind::Again
+            | Kind::OldTls => {}
         }
     }
 }

@@ -22,7 +22,7 @@ const FAMILY: &str = "security";
 type Told = (&'static str, fn(&TlsRecord) -> String);
 
 /// What is told of the certificate of each host.
-const OF_CERTIFICATES: [Told; 4] = [
+const OF_CERTIFICATES: [Told; 5] = [
     ("Certificate until", |tls| {
         format!("{} ({} days)", tls.not_after.get(..10).unwrap_or_default(), tls.days_left)
     }),
@@ -32,6 +32,7 @@ const OF_CERTIFICATES: [Told; 4] = [
         bits => format!("{} {bits}, {}", tls.key, tls.signature),
     }),
     ("TLS", |tls| tls.version.clone().unwrap_or_else(|| "-".to_owned())),
+    ("TLS below 1.2", |tls| tls.old_version.clone().unwrap_or_else(|| "-".to_owned())),
 ];
 
 /// A host of the site.

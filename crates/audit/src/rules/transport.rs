@@ -1,4 +1,4 @@
-//! Security of connections: certificates, and whether https is forced. Versions of TLS below 1.2 are not judged: the client does not speak them.
+//! Security of connections: certificates, versions of TLS, and whether https is forced.
 
 use std::collections::BTreeSet;
 
@@ -28,6 +28,10 @@ const CODES: &[Code] = &[
         .headline("Weak certificates")
         .text("The certificate of a host of the site has a key of RSA with less than 2048 bits, or is signed with SHA-1 or MD5.", "It can be forged, and new programs refuse it.", "Have a new one made with a key of EC, or of RSA with at least 2048 bits, and SHA-256.")
         .source("NIST SP 800-131A").example("RSA key of 1024 bits", "EC key of 256 bits"),
+    code("tls-old")
+        .headline("Old versions of TLS")
+        .text("A host of the site accepts TLS 1.1, TLS 1.0 or SSL 3.0.", "What is sent by these versions can be read and changed by attackers, and no current browser needs them.", "Set the lowest version to TLS 1.2 in the server.")
+        .source("RFC 8996").example("ssl_protocols TLSv1 TLSv1.1 TLSv1.2", "ssl_protocols TLSv1.2 TLSv1.3"),
     code("https-not-forced")
         .headline("http that does not lead to https")
         .text("A host has pages by https, and answers 2xx for its front page by http.", "Readers who type the name stay without encryption.", "Redirect http to https by 301.")
@@ -49,6 +53,9 @@ impl Rule for Transport {
         for (host, tls) in site.tls_hosts() {
             let told = |code: &str| Finding::of(code).url(&format!("https://{host}/")).group(host);
             certificate(tls, site.limits().audit_certificate_days, told, findings);
+            if let Some(version) = &tls.old_version {
+                findings.add(told("tls-old").value(version.as_str()));
+            }
             if let Some(version) = tls.http.as_deref().filter(|version| version.starts_with("HTTP/1")) {
                 findings.add(told("http1-only").value(version));
             }

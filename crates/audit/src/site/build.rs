@@ -187,6 +187,7 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     let mut own = HashSet::new();
     let mut missing = HashSet::new();
     let mut tls = BTreeMap::new();
+    let mut old_tls = BTreeMap::new();
     let mut again: BTreeMap<u64, f64> = BTreeMap::new();
     let mut custom = CustomNames::default();
     let mut ordinal = 0_u32;
@@ -206,7 +207,10 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
         if record.kind == Kind::Probe && record.status == Some(200) {
             missing.extend(record.html.as_ref().map(|html| html.text_key.clone()));
         }
-        add_tls(&record, &mut tls);
+        match record.kind {
+            Kind::OldTls => drop(old_tls.insert(authority(&record.url).to_owned(), record.tls.clone())),
+            _ => add_tls(&record, &mut tls),
+        }
         if record.kind == Kind::Again {
             let shortest = again.entry(print).or_insert(f64::INFINITY);
             *shortest = shortest.min(record.ttfb_ms);
@@ -217,6 +221,9 @@ fn numbered(found: &Found, scratch: Scratch, limit: usize) -> Result<Build<'_>> 
     })?;
     found.each_drop(&mut |refusal| urls.add(&refusal.url).map(drop))?;
     tls.retain(|host, _| own.contains(host));
+    for (host, known) in &mut tls {
+        known.old_version = old_tls.remove(host).flatten().and_then(|old| old.old_version);
+    }
     let mut columns = Columns::new();
     let mut last = (String::new(), false);
     let addresses = urls.finish(&scratch, &mut |url| {

@@ -123,3 +123,88 @@ async fn certificates_of_an_own_authority_are_judged_by_its_file() {
     assert_eq!(issues.len(), 1);
     assert!(issues[0].evidence.value.to_string().contains("unknown issuer"), "{:?}", issues[0].evidence);
 }
+
+/// A server of https with these versions of TLS, by another implementation than the client's. It prints its port, and ends when its input does.
+const SERVER: &str = r#"
+import http.server, ssl, sys, threading
+folder, lowest = sys.argv[1:]
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(folder + "/cert.pem", folder + "/key.pem")
+context.set_ciphers("ALL:@SECLEVEL=0")
+context.minimum_version = ssl.TLSVersion[lowest]
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b"<p>front" if self.path == "/" else b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    do_HEAD = do_GET
+    def log_message(self, *args):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+# The handshake belongs to the thread of the connection.
+server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_address[1], flush=True)
+sys.stdin.read()
+"#;
+
+/// A process with [`SERVER`], and its URL.
+struct Foreign {
+    process: std::process::Child,
+    url: String,
+}
+
+impl Foreign {
+    fn start(folder: &Path, lowest: &str) -> Self {
+        use std::io::BufRead;
+        use std::process::{Command, Stdio};
+        let mut process = Command::new("python3")
+            .args(["-c", SERVER, folder.to_str().unwrap(), lowest])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 is in PATH: apt-get install python3");
+        let mut line = String::new();
+        std::io::BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, url: format!("https://localhost:{}/", line.trim()) }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test]
+async fn servers_that_accept_old_versions_of_tls_are_told() {
+    let authority = authority();
+    let dir = tempfile::tempdir().unwrap();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.not_before = (SystemTime::now() - DAY).into();
+    params.not_after = (SystemTime::now() + 60 * DAY).into();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    std::fs::write(dir.path().join("cert.pem"), certificate.pem()).unwrap();
+    std::fs::write(dir.path().join("key.pem"), key.serialize_pem()).unwrap();
+    let ca_file = dir.path().join("ca.pem");
+    std::fs::write(&ca_file, authority.pem()).unwrap();
+
+    let [old, new] = ["TLSv1", "TLSv1_2"].map(|lowest| Foreign::start(dir.path(), lowest));
+    let audit = audit([&old.url, &new.url].map(String::as_str))
+        .set("allow_private_addresses", true)
+        .set("tls_ca_file", ca_file.to_str().unwrap())
+        .set("retry_times", 0)
+        .run()
+        .await
+        .unwrap();
+    let issues = issues_of(&audit, "tls-old");
+    let told: Vec<_> = issues.iter().map(|issue| (&issue.url, issue.evidence.value.to_string())).collect();
+    assert_eq!(told, [(&old.url, "\"TLS 1.1\"".to_owned())]);
+    assert_eq!(issues_of(&audit, "certificate-invalid").len(), 0);
+}

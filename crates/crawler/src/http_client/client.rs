@@ -51,7 +51,7 @@ const CONNECTION_WINDOW: u32 = 2 << 20;
 pub(crate) struct ClientConfig {
     network: Arc<Network>,
     connect_timeout: Duration,
-    local_address: Option<IpAddr>,
+    pub(super) local_address: Option<IpAddr>,
     min_tls: tls::Version,
     max_tls: tls::Version,
     verify: VerifyCertificates,

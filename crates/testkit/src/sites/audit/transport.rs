@@ -78,6 +78,17 @@ fn certificates(site: &mut Builder) {
     host(site, 8_461, LONG_KEY.to_vec());
     host(site, 8_462, valid_for(90));
     site.misses("certificate-weak", 2);
+
+    // The answers to the question, which is never sent as a request; the second one is of a client that sends it, and the third host refuses.
+    let question = "huntsman-audit-asks-for-old-versions-of-tls";
+    let front = host(site, 8_471, valid_for(90));
+    site.answer(&format!("{front}{question}"), Reply::status(204).tls_version("TLS 1.1"));
+    site.expect("tls-old", &front);
+    let front = host(site, 8_472, valid_for(90));
+    site.answer(&format!("{front}{question}"), Reply::status(404).tls_version("TLS 1.2"));
+    let front = host(site, 8_473, valid_for(90));
+    site.answer(&format!("{front}{question}"), Reply::status(204));
+    site.misses("tls-old", 2);
 }
 
 /// The front page of the site also comes by http.
