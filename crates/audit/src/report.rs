@@ -45,8 +45,8 @@ const IN_FRAGMENT: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'<').add(b'>').add(b'?').add(b'&').add(b'`');
 
 impl Audit {
-    /// The report as one HTML page with all its data, also of a large site. It shows at most 200,000 pages, the worst ones, and says so if there are
-    /// more.
+    /// The report as one HTML page with all its data, also of a large site. It shows the worst pages and says so if there are
+    /// more than 200,000 (the setting `audit_report_pages`).
     ///
     /// # Errors
     /// The audit cannot be read.

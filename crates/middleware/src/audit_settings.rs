@@ -73,6 +73,8 @@ settings! {
         audit_title: Option<String> = None;
         /// File of an image that stands above the title of the report: PNG, JPEG, GIF or SVG, at most 200 kB.
         audit_logo: Option<String> = None;
+        /// Largest number of pages that the report shows, and of issues of one code: those of the pages with the worst issues. The tables have all.
+        audit_report_pages: usize = 200_000;
         /// File of TOML with fields that are read from each page, and texts that are looked for in it (`[fields]`, `[searches]`).
         audit_custom: Option<String> = None;
         /// Largest number of characters of a value of such a field; what is longer is cut.

@@ -29,9 +29,6 @@ use crate::issue::Issue;
 use crate::record::{EdgeKind, Kind};
 use crate::tables::PageLine;
 
-/// Pages that a report shows, and issues of a code.
-const MAX_PAGES: usize = 200_000;
-const MAX_ISSUES: usize = 200_000;
 /// Up to so many pages a report shows all that is known of an issue.
 const FEW_PAGES: usize = 5_000;
 /// Places of an issue, of few pages and of many.
@@ -183,13 +180,19 @@ impl<'a> Collector<'a> {
             weights.push(self.weight(page.url));
             Ok(())
         })?;
-        if weights.len() <= MAX_PAGES {
+        let most = self.most();
+        if weights.len() <= most {
             return Ok((0, usize::MAX));
         }
         weights.sort_unstable_by(|a, b| b.cmp(a));
-        let least = weights[MAX_PAGES - 1];
+        let least = weights[most - 1];
         let heavier = weights.partition_point(|weight| *weight > least);
-        Ok((least, MAX_PAGES - heavier))
+        Ok((least, most - heavier))
+    }
+
+    /// Pages that are shown, and issues of one code.
+    fn most(&self) -> usize {
+        self.audit.site.limits().audit_report_pages.max(1)
     }
 
     fn read_pages(&mut self, blocks: &mut Blocks) -> Result<()> {
@@ -305,6 +308,7 @@ impl<'a> Collector<'a> {
 
     fn read_issues(&mut self, blocks: &mut Blocks) -> Result<()> {
         let audit = self.audit;
+        let most_issues = self.most();
         let is_large = self.pages.len() > FEW_PAGES;
         let is_all = self.done.counts.shown == self.done.counts.pages;
         let mut of_code: Option<(String, Rows, Rows)> = None;
@@ -324,7 +328,7 @@ impl<'a> Collector<'a> {
                 issue.at.iter().filter_map(|place| place.page.as_deref()).any(is_of_shown)
                     || is_of_shown(&issue.url)
             };
-            if rows.len() >= MAX_ISSUES || !(is_all || shows()) {
+            if rows.len() >= most_issues || !(is_all || shows()) {
                 return Ok(());
             }
             self.details.add_issue(issue, located.len(), rows.len(), &self.urls);

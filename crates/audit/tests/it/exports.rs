@@ -1,8 +1,9 @@
 //! Exports: reports and files for other programs.
 
+use std::collections::BTreeMap;
 use std::fs;
 
-use huntsman_audit::{Audit, AuditBuilder, Export, SourceMap, audit};
+use huntsman_audit::{Audit, AuditBuilder, Export, Severity, SourceMap, audit};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use serde_json::Value;
 
@@ -154,6 +155,29 @@ async fn the_report_has_every_page_and_issue_and_where_it_is() {
     let details = data(&html, "block-details-0");
     assert_eq!(details[1][0], 0, "the second page is reached from the start");
     assert_eq!(index["redirects"]["rows"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_with_more_pages_than_its_limit_has_the_worst_and_says_so() {
+    let audit = shop().set("audit_report_pages", 1).run().await.unwrap();
+    let mut weights: BTreeMap<String, u64> = BTreeMap::new();
+    for issue in all_issues(&audit) {
+        let weight = match issue.severity {
+            Severity::Error => 100,
+            Severity::Warning => 10,
+            _ => 1,
+        };
+        *weights.entry(issue.url).or_default() += weight;
+    }
+    let pages = ["https://a.example/", "https://a.example/b", "https://a.example/p?q=1&r=2"];
+    let worst = pages.into_iter().max_by_key(|url| weights.get(*url)).unwrap();
+    let html = audit.html().unwrap();
+    assert!(html.contains("<strong>The worst 1 of 5 pages are in this report.</strong>"));
+    let index = data(&html, "index");
+    assert_eq!((&index["pages"]["rows"], &index["all"]), (&1.into(), &5.into()));
+    assert_eq!(data(&html, "block-urls-0")[0][1], worst);
+    let all = shop().set("audit_report_pages", 5).run().await.unwrap().html().unwrap();
+    assert!(!all.contains("pages are in this report"));
 }
 
 #[tokio::test(start_paused = true)]
