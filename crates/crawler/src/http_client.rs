@@ -215,7 +215,8 @@ impl HttpDownloader {
         }
         let start = Instant::now();
         let addresses = self.network.permitted(host, port).await.map_err(|failure| unsent(&failure))?;
-        let asked = old_tls::accepted(host, &addresses, self.config.local_address, self.rules.deadlines.connect);
+        let asked =
+            old_tls::accepted(host, &addresses, self.config.local_address, self.rules.deadlines.connect);
         let (version, address) = asked.await?;
         (response.tls_version, response.ip) = (version, Some(address.ip()));
         (response.timings.ttfb, response.timings.total) = (start.elapsed(), start.elapsed());

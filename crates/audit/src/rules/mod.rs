@@ -17,6 +17,7 @@ mod language;
 mod leaks;
 mod links;
 mod near_duplicates;
+mod parameters;
 mod performance;
 mod rendered;
 mod robots;
@@ -51,6 +52,7 @@ pub(crate) fn built_in() -> Vec<Box<dyn Rule>> {
         Box::new(url::UrlRules),
         Box::new(url_contents::UrlContents),
         Box::new(traps::Traps),
+        Box::new(parameters::Parameters),
         Box::new(hreflang::Hreflang),
         Box::new(links::Links),
         Box::new(images::Images),

@@ -1,20 +1,19 @@
-//! URLs without an end, and parameters of URLs that change nothing.
+//! URLs without an end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use huntsman_crawler::Timestamp;
-use huntsman_detect::avoid::{Options, PageText, Predictor};
 use huntsman_text::urlparts::guard::{template_into, years};
 use url::{Position, Url};
-use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::code::Code;
-use crate::code::PageClass::{Any, Indexable};
+use crate::code::PageClass::Any;
 use crate::code::Severity::Notice;
 use crate::finding::{Finding, Findings, Place};
 use crate::record::EdgeKind;
 use crate::rule::Rule;
-use crate::site::{Address, Answer, Site, front_of};
+use crate::site::{Address, Site};
 
 /// URLs of one template with a date far ahead from which on a calendar seems to have no end.
 const MIN_DATES: usize = 10;
@@ -23,26 +22,12 @@ const MAX_YEARS_AHEAD: i32 = 2;
 /// Pages of a group whose texts are compared, and the least number of them.
 const COMPARED: usize = 2_000;
 const MIN_COMPARED: usize = 8;
-/// Pages with parameters that are learnt from; each takes about a kilobyte while the site is judged.
-const MAX_LEARNT: usize = 50_000;
-/// Words of a page's own text below which its equality says nothing.
-const MIN_WORDS: usize = 20;
-/// Words that stand for the text of a page.
-const WORDS: u64 = 40;
-
-const fn code(family: &'static str, name: &'static str) -> Code {
-    Code::new(family, name).of_site().severity(Notice)
-}
 
 const CODES: &[Code] = &[
-    code("status", "trap-suspect")
+    Code::new("status", "trap-suspect").of_site().severity(Notice)
         .headline("URLs that seem to have no end").judges(Any)
         .text("Links lead to more than [query_variants_max] query strings of one path or to more than [template_urls_max] URLs of one template, more than half of whose pages have the text of another one of them; or to 10 or more URLs of one template with a date more than two years ahead.", "Robots get lost there, and do not come to the pages that matter.", "Let the links end (no next month without events, no combination of filters without a page of its own), or disallow them in robots.txt.")
         .source("Google Search Central: faceted navigation, URL structure").example("/events/2061/07/ linked from /events/2061/06/", "no link to the next month after the last event"),
-    code("url", "url-equivalent")
-        .headline("Parameters that change nothing").judges(Indexable)
-        .text("A parameter of the URLs of a host never mattered: at least 20 pages that differ from another one in it had the same text, and none had another. It is learnt as by `avoid_dup_content_enabled`, from at most 50,000 pages that may be indexed.", "Each page is crawled and indexed several times.", "Leave the parameter out of links, or name the URL without it as canonical.")
-        .source("Google Search Central: duplicate URLs").example("/item?id=7&ref=list and /item?id=7&ref=home", "/item?id=7"),
 ];
 
 pub(super) struct Traps;
@@ -76,7 +61,6 @@ impl Rule for Traps {
                 findings.add(told(group, what, MIN_DATES, template));
             }
         });
-        equivalents(site, findings);
     }
 }
 
@@ -128,53 +112,6 @@ fn pages_repeat(group: &[Address<'_>]) -> bool {
         *known.entry(text).or_insert(0) += 1;
     }
     compared >= MIN_COMPARED && (compared - known.len()) * 2 > compared
-}
-
-/// Parameters that never mattered.
-fn equivalents(site: &Site, findings: &mut Findings) {
-    let learnt = || {
-        let pages = site.pages(Indexable).filter(|page| page.url.contains('?'));
-        pages.filter(|page| page.html.as_ref().is_some_and(|html| html.words >= MIN_WORDS)).take(MAX_LEARNT)
-    };
-    let mut predictor = Predictor::new(Options::default());
-    for page in learnt() {
-        learn(&mut predictor, &page);
-    }
-    let idle = predictor.idle_parameters();
-    if idle.is_empty() {
-        return;
-    }
-    let mut told: BTreeMap<(String, String), Finding> = BTreeMap::new();
-    for idle in idle {
-        let pages = idle.evidence.dup.round();
-        let finding = Finding::of("url-equivalent").url(&idle.site).group(idle.parameter.as_str());
-        let value = format!("{} never mattered in {pages} pages", idle.parameter);
-        told.insert((idle.site, idle.parameter), finding.value(value));
-    }
-    for page in learnt() {
-        let Ok(url) = Url::parse(&page.url) else { continue };
-        let front = front_of(&page.url);
-        for (name, _) in url.query_pairs() {
-            if let Some(finding) = told.get_mut(&(front.clone(), name.into_owned())) {
-                let place = || Place { page: Some(page.url.clone()), ..Place::default() };
-                *finding = std::mem::take(finding).at_made(place);
-            }
-        }
-    }
-    told.into_values().for_each(|finding| findings.add(finding));
-}
-
-/// Learns a page. Of its text only the hash is known, so words that stand for it are compared: as many for each text, and others for each.
-fn learn(predictor: &mut Predictor, page: &Answer<'_>) {
-    let (Ok(url), Some(html)) = (Url::parse(&page.url), &page.html) else { return };
-    let letters = |hash: u64| -> String {
-        (0..12).map(|at| char::from(b'a' + (hash >> (5 * at) & 0xF) as u8)).collect()
-    };
-    let word = |number: u64| letters(xxh3_64_with_seed(html.text_key.as_bytes(), number));
-    let text = (0..WORDS).map(word).collect::<Vec<_>>().join(" ");
-    let front = front_of(&page.url);
-    predictor.discover(&front, &url, None);
-    predictor.learn(&front, &url, PageText::of([(1, text.as_str())]));
 }
 
 #[cfg(test)]

@@ -17,9 +17,8 @@ use crate::fetch::{FetchError, FetchErrorKind};
 
 /// Cipher suites of TLS 1.0 and 1.1 that servers have (IANA TLS Cipher Suites): with ECDSA and RSA keys, with and without forward secrecy, by AES
 /// and Triple DES; and the signal that a client knows secure renegotiation (RFC 5746).
-const CIPHER_SUITES: [u16; 13] = [
-    0xc009, 0xc00a, 0xc013, 0xc014, 0x0033, 0x0039, 0x002f, 0x0035, 0xc008, 0xc012, 0x0016, 0x000a, 0x00ff,
-];
+const CIPHER_SUITES: [u16; 13] =
+    [0xc009, 0xc00a, 0xc013, 0xc014, 0x0033, 0x0039, 0x002f, 0x0035, 0xc008, 0xc012, 0x0016, 0x000a, 0x00ff];
 /// secp256r1, secp384r1, secp521r1, x25519 (RFC 8422).
 const CURVES: [u16; 4] = [23, 24, 25, 29];
 

@@ -408,9 +408,8 @@ fn a_file_of_authorities_that_has_none_is_told_with_what_is_wrong() {
 #[tokio::test]
 async fn a_question_about_old_versions_of_tls_obeys_the_guard_and_is_no_request() {
     let site = site(&["http/1.1"]).await;
-    let question = |url: &str| {
-        Request::parse(url).expect("a URL").with_meta(huntsman_crawler::meta::OLD_TLS, true)
-    };
+    let question =
+        |url: &str| Request::parse(url).expect("a URL").with_meta(huntsman_crawler::meta::OLD_TLS, true);
     let open = downloader(|settings| settings.allow_private_addresses = true);
     let answer = fetch(&open, question(&site.url("/"))).await.expect("an answer");
     assert_eq!((answer.status.as_u16(), answer.tls_version), (204, None), "rustls accepts no old version");
