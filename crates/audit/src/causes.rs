@@ -1,5 +1,7 @@
 //! Causes: the issues of an audit by their codes, with the worst first.
 
+use std::collections::BTreeMap;
+
 use crate::code::{Code, Severity};
 use crate::issue::Issue;
 use crate::score::Score;
@@ -68,19 +70,21 @@ impl Causes {
         }
     }
 
-    /// The causes: those that take the most from the score first, of others the worse and then the more frequent ones.
+    /// The causes: the worst first, by the pages or places that they affect and their severity. Notices come last.
     pub(crate) fn finish(mut self, score: &Score) -> Vec<Cause> {
+        let mut affected = BTreeMap::new();
         let deductions = || score.families.values().flat_map(|family| &family.deductions);
         for cause in &mut self.0 {
             let deduction = deductions().find(|deduction| deduction.code == cause.code);
             cause.points = deduction.map_or(0.0, |deduction| deduction.points);
+            let pages = deduction.and_then(|deduction| deduction.pages).unwrap_or_default();
+            affected.insert(
+                cause.code.clone(),
+                cause.issues.max(cause.places).max(pages) * cause.severity.weight(),
+            );
         }
         self.0.sort_by(|a, b| {
-            b.points
-                .total_cmp(&a.points)
-                .then(a.severity.cmp(&b.severity))
-                .then(b.issues.cmp(&a.issues))
-                .then(a.code.cmp(&b.code))
+            (affected[&b.code], b.issues).cmp(&(affected[&a.code], a.issues)).then(a.code.cmp(&b.code))
         });
         self.0
     }

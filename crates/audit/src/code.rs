@@ -27,6 +27,15 @@ impl Severity {
         }
     }
 
+    /// How much more an issue counts than a warning, which is how the score has them; notices take nothing from it.
+    pub(crate) fn weight(self) -> usize {
+        match self {
+            Self::Error => 3,
+            Self::Warning => 1,
+            Self::Notice => 0,
+        }
+    }
+
     /// The place in lists of errors, warnings and notices.
     pub(crate) fn place(self) -> usize {
         match self {

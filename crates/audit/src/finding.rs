@@ -16,9 +16,11 @@ const MAX_PLACES: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Place {
-    /// Line in the decoded source, from 1.
+    /// Line in the decoded source, from 1; 0, and left out of files, if the place is the page as a whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub line: u32,
-    /// Column in characters, from 1.
+    /// Column in characters, from 1; 0 as the line.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub column: u32,
     /// The page, if it is not that of the finding: for links to a broken URL, the page with the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,6 +34,11 @@ pub struct Place {
     /// The source there, at most 160 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One fault, with the places where it shows.

@@ -20,7 +20,7 @@ const FULL: f64 = 10.0;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Score {
-    /// The mean of the families; `None` if no code was judged.
+    /// The mean of the families; `None` if no code was judged, or no page answered.
     pub overall: Option<f64>,
     /// The families that were judged, by name.
     pub families: BTreeMap<&'static str, FamilyScore>,
@@ -136,13 +136,14 @@ impl<'a> Scorer<'a> {
     /// The score, after all issues.
     pub(crate) fn finish(mut self) -> Score {
         self.end_code();
+        let has_pages = self.sizes.values().any(|size| *size > 0);
         let families: BTreeMap<&'static str, FamilyScore> = self
             .families
             .into_iter()
             .map(|(family, deductions)| (family, FamilyScore::of(deductions)))
             .collect();
         let sum: f64 = families.values().map(|family| family.score).sum();
-        let overall = (!families.is_empty()).then(|| rounded(sum / families.len() as f64));
+        let overall = (has_pages && !families.is_empty()).then(|| rounded(sum / families.len() as f64));
         Score { overall, families }
     }
 }

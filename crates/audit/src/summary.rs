@@ -7,6 +7,7 @@ use huntsman_output::render::{Style, count, counted, shorten};
 
 use crate::audit::Audit;
 use crate::code::{PageClass, Severity};
+use crate::record::Kind;
 
 /// Causes that are listed, and characters of their titles.
 const CAUSES: usize = 10;
@@ -16,9 +17,37 @@ const FAMILIES: usize = 4;
 /// Notes that are shown, and their characters.
 const NOTES: usize = 2;
 const NOTE: usize = 120;
+/// Reasons why URLs were not requested that are shown.
+const REASONS: usize = 4;
 
 impl Audit {
-    /// The summary: coverage, score, the worst codes, and the gate, in at most 24 lines.
+    /// What was looked at besides pages, and what was not requested, with the most frequent reasons. `None` if there is neither.
+    fn coverage(&self) -> Option<String> {
+        let answered = |kind: Kind| {
+            let of_kind =
+                self.site.addresses().filter(|found| found.is_answered() && found.kind() == Some(kind));
+            of_kind.count() as u64
+        };
+        let (files, links) = (answered(Kind::Resource), answered(Kind::External));
+        let mut refused: Vec<(String, usize)> = self.refusals().into_iter().collect();
+        refused.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        let total: usize = refused.iter().map(|(_, number)| number).sum();
+        if files + links == 0 && total == 0 {
+            return None;
+        }
+        let mut text =
+            format!("{} and {} to other sites looked at", counted(files, "file"), counted(links, "link"));
+        if total > 0 {
+            let reasons = refused.iter().take(REASONS);
+            let reasons: Vec<String> = reasons
+                .map(|(reason, number)| format!("{} {}", escape(reason), count(*number as u64)))
+                .collect();
+            let _ = write!(text, "; {} not requested: {}", counted(total as u64, "URL"), reasons.join(", "));
+        }
+        Some(text)
+    }
+
+    /// The summary: coverage, score, the worst codes, and the gate, in at most 25 lines.
     pub fn summary(&self, style: Style) -> String {
         let mut text = String::new();
         let pages = self.count(PageClass::Html);
@@ -33,9 +62,14 @@ impl Audit {
             counted(pages as u64, "page"),
             counted(self.codes.len() as u64, "code")
         );
+        if let Some(coverage) = self.coverage() {
+            let _ = writeln!(text, "  {coverage}");
+        }
         if !self.site.is_complete() {
-            let note = "the crawl ended early: what is missing was not judged";
-            let _ = writeln!(text, "  {}", style.yellow(note));
+            let reason = self.ended_by.as_ref().map(|reason| format!(" ({})", escape(reason)));
+            let reason = reason.unwrap_or_default();
+            let note = format!("the crawl ended early{reason}: what is missing was not judged");
+            let _ = writeln!(text, "  {}", style.yellow(&note));
         }
         for note in self.notes.iter().take(NOTES) {
             let _ = writeln!(text, "  {}", style.yellow(&shorten(&escape(note), NOTE)));
@@ -83,7 +117,7 @@ impl Audit {
                 counted((self.causes.len() - CAUSES) as u64, "further code")
             );
         }
-        for failure in self.failures().take(5) {
+        for failure in self.failures().take(4) {
             let _ = writeln!(text, "  {}", style.red(&format!("failed on {failure}")));
         }
         text
