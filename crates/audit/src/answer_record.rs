@@ -1,7 +1,9 @@
 //! What is kept of an answer, from its status, its headers and, where it is short, its body.
 
+use std::time::SystemTime;
+
 use http::{Method, StatusCode, header};
-use huntsman_crawler::{Page, PageKind, meta};
+use huntsman_crawler::{Page, PageKind, Response, meta};
 
 use crate::feed;
 use crate::page::without_fragment;
@@ -71,6 +73,7 @@ pub(crate) fn record_of(page: &Page) -> Record {
         wire_bytes: if is_head { length.unwrap_or(0) } else { response.wire_bytes },
         ttfb_ms: (response.timings.ttfb.as_secs_f64() * 10_000.0).round() / 10.0,
         max_age: max_age(headers),
+        contradiction: contradiction(response, !is_head && response.status.is_success()),
         cookies: cookies(headers, page.url().scheme() == "https"),
         versions: versions(headers),
         leak: leak(page),
@@ -126,8 +129,37 @@ fn max_age(headers: &http::HeaderMap) -> Option<u64> {
         return Some(0);
     }
     let age = control.iter().find_map(|part| part.strip_prefix("max-age=")?.trim_matches('"').parse().ok());
-    // A date of expiry is not compared with the clock: a server that sends one has thought of it.
-    age.or_else(|| headers.contains_key(header::EXPIRES).then_some(u64::MAX))
+    age.or_else(|| expiry(headers))
+}
+
+/// The seconds until a date of expiry, by the clock of the server if it tells its time. What is no date is in the past (RFC 9111, 5.3).
+fn expiry(headers: &http::HeaderMap) -> Option<u64> {
+    let date = |name| httpdate::parse_http_date(headers.get(name)?.to_str().ok()?.trim()).ok();
+    headers.get(header::EXPIRES)?;
+    let now = date(header::DATE).unwrap_or_else(SystemTime::now);
+    let left = date(header::EXPIRES).and_then(|end| end.duration_since(now).ok());
+    Some(left.map_or(0, |left| left.as_secs()))
+}
+
+/// What the content of a body is, if that contradicts the media type that its answer states.
+pub(crate) fn contradiction(response: &Response, is_whole: bool) -> Option<String> {
+    const MARKS: [(&[u8], &str); 5] = [
+        (b"%PDF-", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"GIF8", "image/gif"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"PK\x03\x04", "application/zip"),
+    ];
+    let stated = response.content_type().filter(|_| is_whole)?;
+    let body = &response.body;
+    let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    let begins = |tag: &[u8]| start.get(..tag.len()).is_some_and(|front| front.eq_ignore_ascii_case(tag));
+    let is = match &*stated {
+        "text/plain" if begins(b"<!doctype html") || begins(b"<html") => "text/html",
+        "text/html" | "text/plain" => MARKS.iter().find(|(mark, _)| body.starts_with(mark))?.1,
+        _ => return None,
+    };
+    Some(format!("{stated}, and the content is {is}"))
 }
 
 fn cookies(headers: &http::HeaderMap, is_https: bool) -> Vec<(String, String)> {

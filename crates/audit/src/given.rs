@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use huntsman_crawler::terminal::escape;
 use huntsman_crawler::{Error, Page, Request, Response, Result, Settings, log};
 use huntsman_html::ScanOptions;
-use huntsman_middleware::AuditSettings;
 use huntsman_warc::{Answer, Archives, CaptureKey, Captures, WarcReader, is_archive_name, is_wacz_name};
 use serde::Deserialize;
 use url::Url;
@@ -18,7 +17,7 @@ use crate::found::Found;
 use crate::record::Answered;
 use crate::rule::RuleSet;
 use crate::segment::Kept;
-use crate::spider::{Judge, judged};
+use crate::spider::Judge;
 use huntsman_disk::{Scratch, Spool};
 
 /// A line of the file.
@@ -48,7 +47,6 @@ fn ok() -> u16 {
 
 /// Reads the pages of a file, and judges each of them alone.
 pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<Found> {
-    let limits: AuditSettings = settings.of()?;
     let judge = Judge::from_settings(settings, rules.clone())?;
     let scratch = Scratch::temporary();
     let kept = Kept::new(Spool::new(&scratch))?;
@@ -57,7 +55,7 @@ pub(crate) fn read(path: &Path, settings: &Settings, rules: &RuleSet) -> Result<
     let mut judge_page = |page: &Page| {
         let mut answered = Answered::from(record_of(page));
         if answered.record.redirect.is_none() {
-            let is_html = judged(page, &mut answered, &limits, rules);
+            let is_html = judge.judged(page, &mut answered, &|_| false);
             let _ = !is_html && judge.add_document(page, &mut answered);
         }
         judge.add_custom(page, &mut answered.record);

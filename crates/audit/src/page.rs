@@ -12,6 +12,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::answer_record::contradiction;
 use crate::code::PageClass;
 use crate::feed;
 use crate::finding::Place;
@@ -20,6 +21,7 @@ use crate::place::Lines;
 use crate::record::{Alternate, Edge, EdgeKind, HtmlRecord, NamedFile, NamedFor};
 use crate::rendering;
 use crate::soft_404;
+use crate::spider::is_public;
 use crate::structured;
 
 /// Text of links and other values that is kept.
@@ -39,11 +41,15 @@ pub struct Canonical {
     pub offset: Option<u32>,
 }
 
+/// Tells the URLs of hosts that are audited or that the user names, however local they are.
+pub(crate) type IsNamed<'a> = &'a dyn Fn(&Url) -> bool;
+
 /// A page of the site that is judged.
 pub struct AuditedPage<'a> {
     page: &'a Page,
     facts: &'a PageFacts,
     limits: &'a AuditSettings,
+    is_named: IsNamed<'a>,
     lines: Lines<'a>,
     canonicals: Vec<Canonical>,
     robots: Robots,
@@ -70,9 +76,10 @@ impl std::fmt::Debug for AuditedPage<'_> {
 impl<'a> AuditedPage<'a> {
     /// The page; `None` unless its status is 2xx and it is HTML that was received whole and scanned for an audit
     /// ([`ScanOptions::audit`](huntsman_html::ScanOptions::audit)).
-    pub fn of(page: &'a Page, limits: &'a AuditSettings) -> Option<Self> {
+    pub(crate) fn of(page: &'a Page, limits: &'a AuditSettings, is_named: IsNamed<'a>) -> Option<Self> {
         let response = page.response();
-        if !response.status.is_success() || page.kind() != PageKind::Html || !is_whole(response) {
+        let is_html = page.kind() == PageKind::Html && contradiction(response, true).is_none();
+        if !response.status.is_success() || !is_html || !is_whole(response) {
             return None;
         }
         let (scan, text) = page.scanned();
@@ -81,6 +88,7 @@ impl<'a> AuditedPage<'a> {
             page,
             facts,
             limits,
+            is_named,
             lines: Lines::new(text),
             canonicals: Vec::new(),
             robots: Robots::default(),
@@ -121,6 +129,16 @@ impl<'a> AuditedPage<'a> {
     /// The settings of the audit.
     pub fn limits(&self) -> &'a AuditSettings {
         self.limits
+    }
+
+    /// Another form of this page, judged by the same settings.
+    pub(crate) fn other_form<'b>(&'b self, page: &'b Page) -> Option<AuditedPage<'b>> {
+        AuditedPage::of(page, self.limits, self.is_named)
+    }
+
+    /// Whether a URL is meant for readers elsewhere: its host is not one of this machine and its network, unless the audit names it.
+    pub(crate) fn is_for_others(&self, url: &Url) -> bool {
+        is_public(url) || (self.is_named)(url)
     }
 
     /// The headers of the answer.
@@ -236,12 +254,10 @@ impl<'a> AuditedPage<'a> {
 
     /// The language that the page declares, in lower case.
     pub fn lang(&self) -> Option<String> {
-        self.page
-            .scanned()
-            .0
-            .html_lang(self.page.scanned().1)
-            .map(str::to_ascii_lowercase)
-            .filter(|lang| !lang.is_empty())
+        let (scan, text) = self.page.scanned();
+        let of_xml = self.facts.xml_lang.as_deref().filter(|_| self.is_xml());
+        let stated = scan.html_lang(text).filter(|lang| !lang.is_empty()).or(of_xml);
+        stated.map(|lang| lang.trim().to_ascii_lowercase()).filter(|lang| !lang.is_empty())
     }
 
     /// The pages in other languages that elements and `Link` headers name, with their offsets: the language, the address as written, and the
@@ -290,6 +306,8 @@ impl<'a> AuditedPage<'a> {
         let mut robots = Robots::default();
         let metas = self.metas().filter(|meta| is_named(meta, "robots")).filter_map(|meta| meta.content);
         for list in metas.chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value))) {
+            // `max-snippet: 0` has a blank that separates nothing.
+            let list = list.split(':').map(str::trim).collect::<Vec<_>>().join(":");
             for word in list.split([',', ' ']).map(|word| word.trim().to_ascii_lowercase()) {
                 robots.index |= word == "index";
                 robots.noindex |= matches!(&*word, "noindex" | "none");
@@ -422,7 +440,25 @@ impl<'a> AuditedPage<'a> {
         let styles =
             self.link_elements().filter(|link| link.has_rel("stylesheet") && !link.has_rel("alternate"));
         edges.extend(styles.filter_map(|link| edge(link.href?, EdgeKind::Style, link.offset)));
+        let preloads = self.preloads();
+        edges.extend(preloads.filter_map(|(href, kind, offset)| edge(href, kind, offset)));
         edges
+    }
+
+    /// The scripts, styles and fonts that `link` elements load ahead: address, kind and offset. Images and media are found where they are shown.
+    pub(crate) fn preloads(&self) -> impl Iterator<Item = (&'a str, EdgeKind, u32)> {
+        self.link_elements().filter_map(|link| {
+            let destination = link.destination.map(str::to_ascii_lowercase);
+            let kind = match destination.as_deref() {
+                _ if link.has_rel("modulepreload") => EdgeKind::Script,
+                _ if !link.has_rel("preload") => return None,
+                Some("script") => EdgeKind::Script,
+                Some("style") => EdgeKind::Style,
+                Some("font") => EdgeKind::Media,
+                _ => return None,
+            };
+            Some((link.href?, kind, link.offset))
+        })
     }
 }
 

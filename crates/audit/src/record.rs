@@ -96,7 +96,7 @@ pub enum EdgeKind {
     Style,
     /// A frame.
     Frame,
-    /// Audio, video or an embedded object.
+    /// Audio, video, an embedded object, or a font that is loaded ahead.
     Media,
     /// An entry of a sitemap.
     Sitemap,
@@ -312,6 +312,9 @@ pub struct Record {
     pub ttfb_ms: f64,
     /// Seconds for which the answer may be kept; `None` if the headers do not say so.
     pub max_age: Option<u64>,
+    /// What the content is, if that contradicts the media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<String>,
     /// Name and missing flags of each cookie that was set.
     pub cookies: Vec<(String, String)>,
     /// Headers that tell a version: name and value.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use http::{Method, header};
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, Error, Event, FetchError, Hooks, Observer, OnFollow, OnRequest,
-    Output, Page, PageNeeds, Request, Result, Settings, Sitemap, SitemapLimits, SitemapReport, Spider,
-    SpiderMiddleware, Start, Timestamp, meta,
+    AllowedAddresses, Component, Context, DownloaderMiddleware, Error, Event, FetchError, Hooks, Observer,
+    OnFollow, OnRequest, Output, Page, PageNeeds, Request, Result, Settings, Sitemap, SitemapLimits,
+    SitemapReport, Spider, SpiderMiddleware, Start, Timestamp, meta,
 };
 use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
@@ -19,7 +19,7 @@ use crate::custom::CustomReader;
 use crate::documents::{self, PdfReader};
 use crate::finding::{Finding, Findings};
 use crate::logs::Logs;
-use crate::page::{AuditedPage, without_fragment};
+use crate::page::{AuditedPage, IsNamed, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
 use crate::rendering::DONT_RENDER;
 use crate::robots_files::SitemapFile;
@@ -61,6 +61,7 @@ pub(crate) struct Reach {
 pub(crate) struct Judge {
     limits: AuditSettings,
     rules: RuleSet,
+    allowed: AllowedAddresses,
     second_looks: SecondLooks,
     custom: Option<CustomReader>,
     pdf: Option<PdfReader>,
@@ -70,7 +71,8 @@ impl Judge {
     pub(crate) fn from_settings(settings: &Settings, rules: RuleSet) -> Result<Self> {
         let limits: AuditSettings = settings.of()?;
         let custom = CustomReader::of(&limits)?;
-        Ok(Self { limits, rules, second_looks: SecondLooks::default(), custom, pdf: None })
+        let allowed = AllowedAddresses::of(settings)?;
+        Ok(Self { limits, rules, allowed, second_looks: SecondLooks::default(), custom, pdf: None })
     }
 
     /// Reads PDF files, too.
@@ -87,6 +89,20 @@ impl Judge {
         let Some((document, edges)) = documents::read(page, self.pdf.as_ref()) else { return false };
         answered.record.document = Some(Box::new(document));
         answered.edges = edges;
+        true
+    }
+
+    /// Adds to the record of a page what it says, and what the rules find on it. Returns whether it is HTML that can be judged.
+    pub(crate) fn judged(&self, page: &Page, answered: &mut Answered, is_audited: IsNamed<'_>) -> bool {
+        let is_named = |url: &Url| self.allowed.contains(url) || is_audited(url);
+        let Some(audited) = AuditedPage::of(page, &self.limits, &is_named) else { return false };
+        answered.record.html = Some(audited.record());
+        if answered.record.kind == Kind::Page {
+            answered.edges = audited.edges();
+            let mut findings = Findings::default();
+            self.rules.judge_page(&audited, &mut findings);
+            (answered.findings, answered.measures) = findings.into_parts();
+        }
         true
     }
 
@@ -204,7 +220,7 @@ impl AuditSpider {
         for url in named.filter(|url| **url != record.url).filter_map(|url| Url::parse(url).ok()) {
             if in_scope(&url, &cx) {
                 out.request(Request::get(url));
-            } else if self.reach.external && is_public(&url) {
+            } else if self.reach.external && may_be_asked(&url, &cx) {
                 out.request(external(url, 1));
             }
         }
@@ -226,6 +242,10 @@ impl AuditSpider {
                 EdgeKind::Script | EdgeKind::Style | EdgeKind::Frame => {
                     out.request(Request::get(url).with_meta(KIND, Kind::Resource.name().to_owned()));
                 }
+                // Drawings of SVG are text, whose compression is judged.
+                EdgeKind::Image if url.path().to_ascii_lowercase().ends_with(".svg") => {
+                    out.request(of_kind(Request::get(url), Kind::Resource));
+                }
                 EdgeKind::Image | EdgeKind::Media => {
                     out.request(
                         Request::get(url)
@@ -237,7 +257,7 @@ impl AuditSpider {
             }
             return;
         }
-        if !self.reach.external || !is_public(&url) {
+        if !self.reach.external || !may_be_asked(&url, cx) {
             return;
         }
         if url.host_str().is_some_and(|host| host.ends_with(".invalid")) {
@@ -295,7 +315,7 @@ impl AuditSpider {
                 out.request(of_kind(next, record.kind));
             }
             Kind::Page | Kind::External | Kind::Resource | Kind::Feed
-                if self.reach.external && is_public(&target) =>
+                if self.reach.external && may_be_asked(&target, out.context()) =>
             {
                 out.request(external(target, 0));
             }
@@ -444,7 +464,7 @@ impl Spider for AuditSpider {
         }
         if record.redirect.is_some() {
             self.redirected(page, record, out);
-        } else if judged(page, &mut answered, &judge.limits, &judge.rules)
+        } else if judge.judged(page, &mut answered, &|url| in_scope(url, out.context()))
             && answered.record.kind == Kind::Page
         {
             self.follow(&answered, out);
@@ -498,19 +518,6 @@ impl Spider for AuditSpider {
         out.item(record.into());
         Ok(())
     }
-}
-
-/// Adds to the record of a page what it says, and what the rules find on it. Returns whether it is HTML that can be judged.
-pub(crate) fn judged(page: &Page, answered: &mut Answered, limits: &AuditSettings, rules: &RuleSet) -> bool {
-    let Some(audited) = AuditedPage::of(page, limits) else { return false };
-    answered.record.html = Some(audited.record());
-    if answered.record.kind == Kind::Page {
-        answered.edges = audited.edges();
-        let mut findings = Findings::default();
-        rules.judge_page(&audited, &mut findings);
-        (answered.findings, answered.measures) = findings.into_parts();
-    }
-    true
 }
 
 /// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed. Of a
@@ -572,6 +579,11 @@ pub(crate) fn external(url: Url, tried: u64) -> Request {
         .with_meta(meta::DONT_RETRY, true)
         .with_meta(TRY, tried)
         .with_meta(KIND, Kind::External.name().to_owned())
+}
+
+/// Whether the audit looks at a URL of another site: hosts of this machine and its network are asked only if the user names them.
+fn may_be_asked(url: &Url, cx: &Context) -> bool {
+    is_public(url) || cx.component::<Judge>().is_some_and(|judge| judge.allowed.contains(url))
 }
 
 /// Whether a URL is meant for others than this machine and its network.

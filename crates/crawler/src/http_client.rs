@@ -53,6 +53,7 @@ use resolver::Resolver;
 
 pub use certificates::{CertificateError, CertificateFault, RefusedCertificate};
 pub use decode::{DecodeLimits, Decoded, decode_body};
+pub use guard::AllowedAddresses;
 
 /// Number of proxies whose connections are kept.
 const MAX_PROXIES: usize = 64;

@@ -108,8 +108,8 @@ pub use hand_over::{HandOver, HostNote};
 pub use host::{HostKey, SlotBy, registrable_domain, registrable_part};
 pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{
-    CertificateError, CertificateFault, DecodeLimits, Decoded, HttpDownloader, RefusedCertificate,
-    decode_body,
+    AllowedAddresses, CertificateError, CertificateFault, DecodeLimits, Decoded, HttpDownloader,
+    RefusedCertificate, decode_body,
 };
 /// Makes a struct an [`Item`](trait@Item), which [`Page::item`] and [`Page::items`] read:
 ///

@@ -134,7 +134,9 @@ pub struct PageFacts {
     pub names: Vec<TextFact>,
     /// What links are called, one for each link.
     pub links: Vec<LinkFact>,
-    /// Offsets of `picture` elements without an `img`.
+    /// The `xml:lang` of the `html` element, which counts only where the page was sent as XML.
+    pub xml_lang: Option<String>,
+    /// Offsets of `picture` elements without an `img` among their children.
     pub empty_pictures: Vec<u32>,
     /// Offsets of `meta` elements with `name` or `http-equiv` after the end of the head.
     pub metas_in_body: Vec<u32>,
@@ -198,8 +200,8 @@ pub(crate) struct FactSink<'d, 's, 'o> {
     /// Index of each field that has an id, with the id.
     field_ids: Vec<(usize, String)>,
     form: Option<usize>,
-    /// Offset of the open `picture`, and whether it has an image.
-    picture: Option<(u32, bool)>,
+    picture: Option<Picture>,
+    filler: Filler,
     /// Open elements whose text is a quotation or code.
     quotations: u32,
     meaning: Meaning,
@@ -233,6 +235,7 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             field_ids: Vec::new(),
             form: None,
             picture: None,
+            filler: Filler::default(),
             quotations: 0,
             meaning: Meaning::default(),
             structure: Structure::default(),
@@ -320,8 +323,8 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
     }
 
     fn end_picture(&mut self) {
-        if let Some((offset, false)) = self.picture.take() {
-            keep(&mut self.facts.empty_pictures, offset, &mut self.facts.cut);
+        if let Some(picture) = self.picture.take().filter(|picture| !picture.has_image) {
+            keep(&mut self.facts.empty_pictures, picture.offset, &mut self.facts.cut);
         }
     }
 
@@ -340,8 +343,8 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
     }
 
     fn image(&mut self, offset: u32, is_hidden: bool) {
-        if let Some((_, has_image)) = &mut self.picture {
-            *has_image = true;
+        if let Some(picture) = self.picture.as_mut().filter(|picture| picture.nested == 0) {
+            picture.has_image = true;
         }
         let alt = self.attribute("alt").map(|alt| {
             let mut alt = alt.into_owned();
@@ -359,8 +362,11 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             self.says(name)
                 || style.split(';').any(|rule| rule.split(':').next().is_some_and(|key| key.trim() == name))
         };
+        let is_small = |value: &str| matches!(value.trim(), "0" | "1" | "0px" | "1px");
         let is_tiny = |name: &str| {
-            self.attribute(name).is_some_and(|value| matches!(value.trim(), "0" | "1" | "0px" | "1px"))
+            let mut rules = style.split(';').filter_map(|rule| rule.split_once(':'));
+            self.attribute(name).is_some_and(|value| is_small(&value))
+                || rules.any(|(key, value)| key.trim() == name && is_small(value))
         };
         let fact = ImageFact {
             is_named_otherwise: self.is_named()
@@ -416,6 +422,12 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
         for open in self.open.iter_mut().filter(|open| open.tag == tag && tag != 0) {
             open.nested += 1;
         }
+        if let Some(picture) = &mut self.picture
+            && !name.is_void()
+            && !(self_closing && self.page.is_foreign())
+        {
+            picture.nested += 1;
+        }
         if let Some(id) = self.attribute("id").filter(|id| !id.is_empty()) {
             keep(&mut self.facts.ids, TextFact { text: id.into_owned(), offset }, &mut self.facts.cut);
         }
@@ -448,9 +460,12 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
             }
             PICTURE => {
                 self.end_picture();
-                self.picture = Some((offset, false));
+                self.picture = Some(Picture { offset, nested: 0, has_image: false });
             }
             SCRIPT => self.facts.scripts += 1,
+            HTML if self.facts.xml_lang.is_none() => {
+                self.facts.xml_lang = self.attribute("xml:lang").map(Cow::into_owned);
+            }
             META => {
                 let is_named = self.has("name") || self.has("http-equiv");
                 let is_body = self.has("itemprop") || self.has("property");
@@ -499,17 +514,60 @@ impl<'d, 's, 'o> FactSink<'d, 's, 'o> {
         }
     }
 
+    /// Follows filler text through the texts of a page, which inline elements cut into pieces.
     fn filler(&mut self, raw: Span) {
-        const FILLER: &[u8] = b"dolor";
-        let bytes = raw.of(self.doc).as_bytes();
-        if self.quotations > 0 || memmem::find(bytes, FILLER).is_none() {
+        if self.quotations > 0 {
+            self.filler = Filler::default();
             return;
         }
-        let text = raw.of(self.doc).to_ascii_lowercase();
-        let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        if words.join(" ").contains("lorem ipsum dolor sit amet") {
-            keep(&mut self.facts.fillers, raw.start, &mut self.facts.cut);
+        let text = raw.of(self.doc);
+        let begins = |part: &[u8]| memmem::find(text.as_bytes(), part).is_some();
+        if self.filler.matched == 0 && !begins(b"orem") && !begins(b"OREM") {
+            return;
         }
+        for word in decode(text, Context::Text).split(|c: char| !c.is_alphanumeric()) {
+            if self.filler.ends_with(word, raw.start) {
+                keep(&mut self.facts.fillers, self.filler.start, &mut self.facts.cut);
+            }
+        }
+    }
+}
+
+/// The `picture` that is open.
+#[derive(Clone, Copy, Debug)]
+struct Picture {
+    offset: u32,
+    /// Elements that are open in it: an image in one of them is no child of the picture.
+    nested: u32,
+    has_image: bool,
+}
+
+/// How much of the filler text was read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Filler {
+    /// The offset of the text in which it begins.
+    start: u32,
+    matched: usize,
+}
+
+impl Filler {
+    const WORDS: [&str; 5] = ["lorem", "ipsum", "dolor", "sit", "amet"];
+
+    /// Reads a word of the text at an offset. Returns whether the filler text ends with it.
+    fn ends_with(&mut self, word: &str, offset: u32) -> bool {
+        if word.is_empty() {
+            return false;
+        }
+        if !word.eq_ignore_ascii_case(Self::WORDS[self.matched]) {
+            self.matched = 0;
+        }
+        if self.matched == 0 {
+            self.start = offset;
+        }
+        self.matched += usize::from(word.eq_ignore_ascii_case(Self::WORDS[self.matched]));
+        let is_end = self.matched == Self::WORDS.len();
+        self.matched %= Self::WORDS.len();
+        is_end
     }
 }
 
@@ -647,6 +705,9 @@ impl Sink for FactSink<'_, '_, '_> {
             }
             true
         });
+        if let Some(picture) = &mut self.picture {
+            picture.nested = picture.nested.saturating_sub(1);
+        }
         match tag {
             LABEL => self.labels_open = self.labels_open.saturating_sub(1),
             FORM => self.form = None,

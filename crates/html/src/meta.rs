@@ -36,6 +36,8 @@ pub struct LinkElement<'a> {
     pub media_type: Option<&'a str>,
     /// `media`.
     pub media: Option<&'a str>,
+    /// `as`: what a preloaded file is used for.
+    pub destination: Option<&'a str>,
     /// Offset in bytes of the tag's name in the document.
     pub offset: u32,
     /// Whether it stands in a `noscript` element that was read as markup.

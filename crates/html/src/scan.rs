@@ -101,6 +101,7 @@ pub(crate) struct RawLinkElement {
     pub(crate) hreflang: Value,
     pub(crate) media_type: Value,
     pub(crate) media: Value,
+    pub(crate) destination: Value,
     pub(crate) offset: u32,
     pub(crate) in_noscript: bool,
 }
@@ -310,6 +311,7 @@ impl Scan {
             hreflang: link.hreflang.get(doc, &self.arena),
             media_type: link.media_type.get(doc, &self.arena),
             media: link.media.get(doc, &self.arena),
+            destination: link.destination.get(doc, &self.arena),
             offset: link.offset,
             in_noscript: link.in_noscript,
         })

@@ -2,7 +2,7 @@
 
 use crate::foreign::Element;
 use crate::link::{LinkTag, ResourceKind, srcset};
-use crate::references::{Context, decode_into, is_plain};
+use crate::references::{Context, decode, decode_into, is_plain};
 use crate::region::{Region, Sectioning};
 use crate::scan::{RawBlock, RawLink, RawLinkElement, RawMeta, RawResource, Scan, ScanOptions};
 use crate::tags::{ACTS, BLOCK, BREAKOUT, OTHER, READ, RESOURCE, TAGS, Tag, TagInfo, lookup};
@@ -19,6 +19,7 @@ const MAX_BLOCKS: usize = 200_000; // a block of two bytes of text costs twelve 
 #[derive(Clone, Copy)]
 enum Slot {
     Action,
+    As,
     Charset,
     Class,
     Content,
@@ -41,10 +42,11 @@ enum Slot {
     Xlink,
 }
 
-const SLOTS: usize = 21;
+const SLOTS: usize = 22;
 
 fn slot_of(name: Name, doc: &[u8]) -> Option<Slot> {
     const ACTION: u64 = Name::pack("action");
+    const AS: u64 = Name::pack("as");
     const CHARSET: u64 = Name::pack("charset");
     const CLASS: u64 = Name::pack("class");
     const COLOR: u64 = Name::pack("color");
@@ -71,6 +73,7 @@ fn slot_of(name: Name, doc: &[u8]) -> Option<Slot> {
         REL => Slot::Rel,
         ID => Slot::Id,
         ACTION => Slot::Action,
+        AS => Slot::As,
         CHARSET => Slot::Charset,
         COLOR | FACE | SIZE => Slot::FontStyle,
         CONTENT => Slot::Content,
@@ -338,17 +341,34 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
             self.scan.counts.head += 1;
             return;
         }
-        let slots = [Slot::Rel, Slot::Href, Slot::Hreflang, Slot::Type, Slot::Media];
-        let [rel, href, hreflang, media_type, media] = slots.map(|slot| self.kept_stripped(slot));
+        let slots = [Slot::Rel, Slot::Href, Slot::Hreflang, Slot::Type, Slot::Media, Slot::As];
+        let [rel, href, hreflang, media_type, media, destination] =
+            slots.map(|slot| self.kept_stripped(slot));
         self.scan.link_elements.push(RawLinkElement {
             rel,
             href,
             hreflang,
             media_type,
             media,
+            destination,
             offset: name.span().start,
             in_noscript: self.noscripts > 0,
         });
+    }
+
+    /// Whether the `type` of a script element makes it a block of data, whose `src` no browser loads: it is neither `module` nor a media type of
+    /// JavaScript (HTML Standard, "prepare the script element").
+    fn is_data_block(&self) -> bool {
+        let Some(kind) = self.attribute(Slot::Type) else { return false };
+        let kind = decode(kind.of(self.doc), Context::Attribute);
+        let kind = kind.trim().to_ascii_lowercase();
+        let of_javascript = ["application/", "text/"].iter().find_map(|front| kind.strip_prefix(front));
+        let is_javascript = of_javascript.is_some_and(|name| {
+            let name = name.strip_prefix("x-").unwrap_or(name);
+            matches!(name, "javascript" | "ecmascript" | "jscript" | "livescript")
+                || name.starts_with("javascript1.")
+        });
+        !(kind.is_empty() || kind == "module" || is_javascript)
     }
 
     fn resource(&mut self, tag: Tag, name: Name) {
@@ -364,7 +384,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
             Tag::Object => &[(Slot::Data, ResourceKind::Embed)],
             _ => &[],
         };
-        if self.templates > 0 {
+        if self.templates > 0 || (tag == Tag::Script && self.is_data_block()) {
             return;
         }
         for &(slot, kind) in kinds {

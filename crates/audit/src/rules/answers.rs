@@ -39,7 +39,7 @@ const CODES: &[Code] = &[
         .source("RFC 9309").example("GET /robots.txt -> 503", "GET /robots.txt -> 200"),
     code("content-type-wrong")
         .headline("Files with a wrong media type")
-        .text("A URL of the site answers 2xx with content and without `Content-Type`, or a script or style sheet that a page loads from the site is delivered as HTML.", "Browsers guess, or refuse the file.", "State the type of the content; answer 404 for a file that is not there.")
+        .text("A URL of the site answers 2xx with content and without `Content-Type`, HTML is delivered as plain text, or a PDF, ZIP file or image as a text, or a script or style sheet that a page loads from the site is delivered as HTML.", "Browsers guess, or refuse the file.", "State the type of the content; answer 404 for a file that is not there.")
         .example("GET /app.js -> 200 text/html", "GET /app.js -> 200 text/javascript"),
     code("truncated-body")
         .headline("Answers that end too early")
@@ -75,6 +75,8 @@ impl Rule for Answers {
         for answer in site.records_of(|address| address.is_own() && is_without_type(address)) {
             if answer.content_type.is_none() && answer.wire_bytes > 0 && answer.redirect.is_none() {
                 findings.add(Finding::of("content-type-wrong").url(&answer.url));
+            } else if let Some(said) = &answer.contradiction {
+                findings.add(Finding::of("content-type-wrong").url(&answer.url).value(said.as_str()));
             }
         }
     }

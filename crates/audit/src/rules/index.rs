@@ -188,7 +188,7 @@ fn canonical_target(page: &Answer<'_>, findings: &mut Findings) {
         None => match (target.redirect(), target.other_canonical()) {
             (Some(redirect), _) => told("canonical-to-redirect").value(redirect.url()),
             _ if target.is_noindex() => told("canonical-to-noindex"),
-            (None, Some(next)) if next != page.address() => told("canonical-chain").value(next.url()),
+            (None, Some(next)) => told("canonical-chain").value(next.url()),
             _ => return,
         },
     };

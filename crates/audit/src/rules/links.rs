@@ -17,7 +17,6 @@ use crate::page::{AuditedPage, leads_to};
 use crate::record::Kind;
 use crate::rule::Rule;
 use crate::site::{Address, Site};
-use crate::spider::is_public;
 
 /// A page with fewer words of its own and with scripts may be made by the scripts.
 const MIN_WORDS: usize = 20;
@@ -221,7 +220,7 @@ impl Places {
 
 fn private(page: &AuditedPage<'_>, url: &Url, offset: u32, findings: &mut Findings) {
     let is_same_host = url.host_str() == page.url().host_str();
-    if !is_same_host && !is_public(url) {
+    if !is_same_host && !page.is_for_others(url) {
         findings.add(Finding::of("localhost-link").target(url.as_str()).at(page.place(offset)));
     }
 }

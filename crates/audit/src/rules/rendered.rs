@@ -111,7 +111,7 @@ mod compared {
         if rendered.is_incomplete {
             return;
         }
-        let Some(source) = AuditedPage::of(&source, page.limits()) else { return };
+        let Some(source) = page.other_form(&source) else { return };
         title(&source, page, findings);
         canonical(&source, page, findings);
         if source.is_noindex() != page.is_noindex() {

@@ -187,9 +187,10 @@ fn mixed(page: &AuditedPage<'_>, findings: &mut Findings) {
         .link_elements()
         .filter(|link| link.has_rel("stylesheet"))
         .filter_map(|link| Some((link.href?, link.offset)));
-    for (href, offset) in resources.chain(styles) {
+    let preloads = page.preloads().map(|(href, _, offset)| (href, offset));
+    for (href, offset) in resources.chain(styles).chain(preloads) {
         if let Some(url) =
-            page.page().join(href).filter(|url| url.scheme() == "http" && crate::spider::is_public(url))
+            page.page().join(href).filter(|url| url.scheme() == "http" && page.is_for_others(url))
         {
             findings.add(Finding::of("mixed-content").target(url.as_str()).at(page.place(offset)));
         }

@@ -160,7 +160,8 @@ fn faults(site: &Site, answer: &Answer<'_>, findings: &mut Findings) {
         Fault::Client(_) | Fault::Connection if is_own && has_links => {
             findings.add(at_links(site, "broken-internal-link", target).value(said(answer)));
         }
-        Fault::Server(_) if is_own => {
+        // A file that pages load is told as broken where it is loaded.
+        Fault::Server(_) if is_own && answer.kind != Kind::Resource => {
             findings.add(at_references(site, "server-error", target).value(said(answer)))
         }
         Fault::Timeout if is_own => findings.add(at_references(site, "timeout", target).value(said(answer))),

@@ -107,6 +107,10 @@ fn several_spellings(site: &Site, targets: &[Address<'_>], findings: &mut Findin
     if first.is_some() && targets.iter().all(|target| canonical(target) == first) {
         return;
     }
+    // Which canonical URL the pages name is not known of a crawl that ended before it came there.
+    if !site.is_complete() && targets.iter().all(|target| target.answer().is_none()) {
+        return;
+    }
     let form = fold(&targets[0].url());
     for target in targets {
         let finding = Finding::of("url-technical-duplicate").url(&target.url()).group(form.as_str());

@@ -52,7 +52,7 @@ const NAMES: &[(&str, &[&str])] = &[
 
 /// Whether the name of a link says nothing of its target, on a page in this language.
 pub(super) fn is_weak(name: &str, lang: &str) -> bool {
-    let name = name.to_lowercase();
+    let name = crate::page::collapsed(&name.to_lowercase());
     // Of other signs a name of code may consist: `start()`, `--info`.
     let name = name.trim_matches(|c: char| c.is_whitespace() || "!.…:?»«›‹>→←".contains(c));
     NAMES.iter().filter(|(known, _)| *known == "en" || *known == lang).any(|(_, names)| names.contains(&name))

@@ -120,3 +120,25 @@ async fn slow_pages_are_asked_again_one_after_the_other_when_the_rest_is_done() 
     assert!(second.iter().all(|fetched| Some(fetched.started) >= end), "the rest was done");
     assert!(second.windows(2).all(|pair| Some(pair[1].started) >= pair[0].ended), "one at a time");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_local_host_that_the_user_names_is_a_site_like_others() {
+    let web = || {
+        ScriptedDownloader::new()
+            .respond(
+                "https://a.example/",
+                Reply::html("<html lang=en><title>A</title><a href='http://127.0.0.9:81/gone'>B</a><a href='http://127.0.0.8/page'>C</a>"),
+            )
+            .respond("http://127.0.0.9:81/gone", Reply::status(404))
+            .respond("http://127.0.0.8/page", Reply::html("<title>C</title>"))
+    };
+    let starts = ["https://a.example/", "http://127.0.0.8/page"];
+    let audit =
+        audit(starts).downloader(web()).set("allow_addresses", vec!["127.0.0.9:81"]).run().await.unwrap();
+    assert_eq!(urls_of(&audit, "external-broken"), ["http://127.0.0.9:81/gone"]);
+    assert!(urls_of(&audit, "localhost-link").is_empty(), "{:?}", issues_of(&audit, "localhost-link"));
+
+    let other = huntsman_audit::audit(["https://a.example/"]).downloader(web()).run().await.unwrap();
+    assert!(urls_of(&other, "external-broken").is_empty(), "it is not asked");
+    assert_eq!(issues_of(&other, "localhost-link").len(), 2);
+}

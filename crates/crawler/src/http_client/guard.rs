@@ -3,15 +3,36 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use url::Host;
+use url::{Host, Url};
 
 use crate::error::{Error, Result};
+use crate::settings::Settings;
 
 /// Refuses addresses that are not part of the public internet, except for listed targets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
     open: bool,
     allowed: Vec<Target>,
+}
+
+/// The hosts that `allow_addresses` names, although they are not on the public internet.
+#[derive(Clone, Debug)]
+pub struct AllowedAddresses(Guard);
+
+impl AllowedAddresses {
+    /// Reads the setting.
+    ///
+    /// # Errors
+    /// An entry is not `host:port`.
+    pub fn of(settings: &Settings) -> Result<Self> {
+        Guard::new(false, &settings.allow_addresses).map(Self)
+    }
+
+    /// Whether host and port of a URL are named.
+    pub fn contains(&self, url: &Url) -> bool {
+        let port = url.port_or_known_default().unwrap_or_default();
+        url.host_str().is_some_and(|host| self.0.exempts(host, port))
+    }
 }
 
 /// A `host:port` entry in the list of exceptions; without a port it applies to every port.

@@ -27,6 +27,7 @@ mod named;
 mod pages;
 mod rendered;
 mod robots_files;
+mod spellings;
 mod transport;
 mod traps;
 
@@ -79,6 +80,7 @@ pub fn audited() -> Audited {
     robots_files::add(&mut site);
     named::add(&mut site);
     traps::add(&mut site);
+    spellings::add(&mut site);
     site.finish()
 }
 

@@ -448,7 +448,7 @@ fn resources(site: &mut Builder) {
         "/expires.css",
         Reply::status(200)
             .header("content-type", "text/css")
-            .header("expires", "Thu, 01 Dec 2094 16:00:00 GMT")
+            .header("expires", "Wed, 01 Dec 2094 16:00:00 GMT")
             .body("a{}"),
     );
     site.misses("no-cache", 2);
