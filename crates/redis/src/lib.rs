@@ -19,7 +19,7 @@
 //! | insertions, 4,096 at once | 8.1 us | 10.3 us | 1.3 times | 1.4 us, 2.0 us |
 //!
 //! And it takes whatever a server sends: of a string that claims a terabyte it had 3 GiB in memory when the server of the test stopped
-//! sending. Here a string has at most 512 MiB, and a line 64 KiB.
+//! sending. Here a string has at most 512 MiB, a line 64 KiB, and a reply 2 GiB and 2^26 items.
 //!
 //! Its `ClusterConnection` cannot be used at all. A pipeline to whose second node nothing can be sent leaves the replies of the first one
 //! unread: in a cluster of three of whose masters one was killed, 52 of 120 later `GET`s got the value of another key. In a pipeline `MOVED`
