@@ -18,6 +18,7 @@ mod speed;
 use std::process::{Command, Stdio};
 
 use huntsman_cli::exit::{Exit, Failure, Outcome};
+use huntsman_cli::redis_server::RedisServer;
 use huntsman_cli::render::{count, escape, say};
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,7 @@ fn parts(args: &SimhashArgs) -> Vec<Part> {
     let mut parts = Part::ALL.to_vec();
     if !args.only.is_empty() {
         parts.retain(is_asked_for);
-    } else if args.redis.is_none() && !redis::is_installed() {
+    } else if args.redis.is_none() && !RedisServer::is_installed() {
         say("redis: left out, as there is no redis-server here; name a server with --redis URL");
         parts.retain(|part| *part != Part::Redis);
     }

@@ -138,6 +138,9 @@ impl Input {
             match Place::find(path)? {
                 Places::One(place) => found.add(&place, None, self)?,
                 Places::Folder(_) => found.add_export(path, self)?,
+                Places::Matching(places) => {
+                    places.iter().try_for_each(|place| found.add(place, None, self))?;
+                }
             }
         }
         Ok(found)

@@ -36,7 +36,7 @@ pub use cluster::{ClusterReport, Clustering, Keep, Link};
 pub use error::{Error, Result};
 pub use input::{Columns, Fingerprints, Input};
 pub use join::{HeavyValue, Join, JoinReport, KeyReport};
-pub use parquet_file::{ParquetFile, Value};
+pub use parquet_file::{Meaning, ParquetFile, Value};
 pub use place::{Place, Places, is_in_bucket};
 pub use room::Room;
 pub use row::{Id, Row};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use parquet::basic::{ConvertedType, Type};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::ParquetError;
@@ -21,7 +21,7 @@ const BATCH: usize = 8_192;
 pub enum Value {
     /// There is none.
     Missing,
-    /// A number; a date is one of days, a time one of the unit of its column, or of nanoseconds if that has none.
+    /// A number; a date is one of days, a time one of the unit of its column, or of nanoseconds if that has none, and a truth value is 0 or 1.
     Int(i64),
     /// A number above 2^63.
     Large(u64),
@@ -42,6 +42,24 @@ impl Value {
             Self::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
         }
     }
+}
+
+/// What the values of a column stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// Whole numbers, or truth values.
+    Number,
+    /// Whole numbers, some of which may be above 2^63.
+    Unsigned,
+    /// Numbers with a fraction.
+    Fraction,
+    /// Days since 1970-01-01.
+    Date,
+    /// Times since the start of 1970, with so many units in a second.
+    Time(u32),
+    /// Texts, or bytes.
+    Text,
 }
 
 /// A Parquet file, of which columns are read.
@@ -90,6 +108,36 @@ impl ParquetFile {
         schema.columns().iter().map(|column| column.path().string()).collect()
     }
 
+    /// What the values of a column stand for, by its number.
+    ///
+    /// # Errors
+    /// The column has values that are not read as they are meant: decimal numbers.
+    pub fn meaning(&self, column: usize) -> Result<Meaning> {
+        let of = self.reader.metadata().file_metadata().schema_descr().column(column);
+        let per_second = |unit: &TimeUnit| match unit {
+            TimeUnit::MILLIS => 1_000,
+            TimeUnit::MICROS => 1_000_000,
+            TimeUnit::NANOS => 1_000_000_000,
+        };
+        Ok(match (of.logical_type_ref(), of.converted_type(), of.physical_type()) {
+            (Some(LogicalType::Date), ..) | (_, ConvertedType::DATE, _) => Meaning::Date,
+            (Some(LogicalType::Timestamp(time)), ..) => Meaning::Time(per_second(&time.unit)),
+            (_, ConvertedType::TIMESTAMP_MILLIS, _) => Meaning::Time(1_000),
+            (_, ConvertedType::TIMESTAMP_MICROS, _) => Meaning::Time(1_000_000),
+            (Some(LogicalType::Decimal(_)), ..) | (_, ConvertedType::DECIMAL, _) => {
+                let name = of.path().string();
+                let message =
+                    format!("column {name} has decimal numbers; write it as whole numbers or fractions");
+                return Err(Error::input(&self.path, message));
+            }
+            (_, ConvertedType::UINT_64, _) => Meaning::Unsigned,
+            (.., Type::INT96) => Meaning::Time(1_000_000_000),
+            (.., Type::BOOLEAN | Type::INT32 | Type::INT64) => Meaning::Number,
+            (.., Type::FLOAT | Type::DOUBLE) => Meaning::Fraction,
+            (.., Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY) => Meaning::Text,
+        })
+    }
+
     /// Bytes of a column of texts before compression; 0 for another one.
     pub(crate) fn text_bytes(&self, column: usize) -> u64 {
         let chunks = self.reader.metadata().row_groups().iter().map(|group| group.column(column));
@@ -100,7 +148,7 @@ impl ParquetFile {
     /// Calls a function with the values of these columns, by number, for each row. Returns at its first error.
     ///
     /// # Errors
-    /// The file is damaged or cannot be read, or a column has lists or no whole numbers, fractions or texts.
+    /// The file is damaged or cannot be read, or a column has lists.
     pub fn read(&self, columns: &[usize], each: &mut dyn FnMut(&[Value]) -> Result<()>) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
             let group = self.reader.get_row_group(group).map_err(|error| self.damaged(&error))?;
@@ -187,8 +235,8 @@ fn batch(
             typed(reader, levels, rows, |value: f32| Value::Float(value.into()))
         }
         ColumnReader::DoubleColumnReader(reader) => typed(reader, levels, rows, Value::Float),
-        ColumnReader::BoolColumnReader(_) => {
-            Err(ParquetError::General("a column has neither numbers nor texts".to_owned()))
+        ColumnReader::BoolColumnReader(reader) => {
+            typed(reader, levels, rows, |value| Value::Int(value.into()))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use globset::{Glob, GlobMatcher};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
@@ -38,44 +39,36 @@ pub enum Places {
     /// The files of a folder, or the objects under a prefix, in the order of their names; not those of folders in it, and none whose name
     /// begins with `_` or `.`, which engines use for marks of their own.
     Folder(Vec<Place>),
+    /// Those of them whose names match a pattern: at least one.
+    Matching(Vec<Place>),
 }
 
 impl Place {
-    /// Finds what a name stands for: a file, a folder, or `s3://BUCKET/KEY` and `s3://BUCKET/PREFIX`.
+    /// Finds what a name stands for: a file, a folder, `s3://BUCKET/KEY` and `s3://BUCKET/PREFIX`, or those files of a folder whose names match
+    /// a pattern (`lists/*.parquet`).
     ///
     /// # Errors
     /// There is nothing of this name, or the server cannot be asked.
     pub fn find(name: &Path) -> Result<Places> {
-        if is_in_bucket(name) {
-            return objects(name);
+        let found = if is_in_bucket(name) { object_at(name)? } else { file_at(name)? };
+        if let Some(place) = found {
+            return Ok(Places::One(place));
         }
-        let metadata = std::fs::metadata(name).map_err(|error| Error::input(name, error))?;
-        if !metadata.is_dir() {
-            return Ok(Places::One(Self::file(name, &metadata)));
+        let Some((folder, pattern)) = pattern_of(name)? else {
+            return if is_in_bucket(name) { objects(name) } else { files(name) }.map(Places::Folder);
+        };
+        let mut places = if is_in_bucket(name) { objects(&folder)? } else { files(&folder)? };
+        places.retain(|place| place.path.file_name().is_some_and(|name| pattern.is_match(name)));
+        if places.is_empty() {
+            return Err(Error::input(name, "no file of the folder matches the pattern"));
         }
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(name).map_err(Error::reading(name))? {
-            let path = entry.map_err(Error::reading(name))?.path();
-            let metadata = std::fs::metadata(&path).map_err(|error| Error::input(&path, error))?;
-            if !metadata.is_dir() && !is_mark(&path) {
-                files.push(Self::file(&path, &metadata));
-            }
-        }
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Places::Folder(files))
+        Ok(Places::Matching(places))
     }
 
     /// A file of a folder, or an object under a prefix; `None` if there is none of this name.
     pub(crate) fn in_folder(folder: &Path, name: &str) -> Result<Option<Self>> {
         let path = folder.join(name);
-        if is_in_bucket(folder) {
-            return object_at(&path);
-        }
-        match std::fs::metadata(&path) {
-            Ok(metadata) => Ok(Some(Self::file(&path, &metadata))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::input(&path, error)),
-        }
+        if is_in_bucket(folder) { object_at(&path) } else { file_at(&path) }
     }
 
     fn file(path: &Path, metadata: &std::fs::Metadata) -> Self {
@@ -143,6 +136,45 @@ impl Place {
     }
 }
 
+/// A file; `None` if there is none of this name.
+fn file_at(name: &Path) -> Result<Option<Place>> {
+    match std::fs::metadata(name) {
+        Ok(metadata) => Ok((!metadata.is_dir()).then(|| Place::file(name, &metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::input(name, error)),
+    }
+}
+
+/// The files of a folder, in the order of their names.
+fn files(folder: &Path) -> Result<Vec<Place>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::input(folder, error))? {
+        let path = entry.map_err(Error::reading(folder))?.path();
+        let metadata = std::fs::metadata(&path).map_err(|error| Error::input(&path, error))?;
+        if !metadata.is_dir() && !is_mark(&path) {
+            files.push(Place::file(&path, &metadata));
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// The folder and the pattern of a name whose last part is a pattern.
+fn pattern_of(name: &Path) -> Result<Option<(PathBuf, GlobMatcher)>> {
+    let Some(name) = name.to_str() else { return Ok(None) };
+    let (folder, last) = match name.rfind('/') {
+        Some(slash) => name.split_at(slash + 1),
+        None => ("./", name),
+    };
+    if !last.contains(['*', '?', '[', '{']) {
+        return Ok(None);
+    }
+    let glob = Glob::new(last).map_err(|error| {
+        Error::input(Path::new(name), format!("the pattern is not valid: {}", error.kind()))
+    })?;
+    Ok(Some((folder.into(), glob.compile_matcher())))
+}
+
 /// Whether a name is that of an object, or of a prefix of them.
 pub fn is_in_bucket(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().starts_with(b"s3://")
@@ -171,17 +203,14 @@ fn object_at(path: &Path) -> Result<Option<Place>> {
 }
 
 #[cfg(feature = "s3")]
-fn objects(name: &Path) -> Result<Places> {
-    let shown = name.to_string_lossy();
-    if let Some(object) = object::head(&shown)? {
-        return Ok(Places::One(Place::object(object)));
-    }
-    let mut places: Vec<Place> = object::list(&shown)?.into_iter().map(Place::object).collect();
+fn objects(name: &Path) -> Result<Vec<Place>> {
+    let mut places: Vec<Place> =
+        object::list(&name.to_string_lossy())?.into_iter().map(Place::object).collect();
     if places.is_empty() {
         return Err(Error::input(name, "there is neither an object of this name nor one under it"));
     }
     places.retain(|place| !is_mark(&place.path));
-    Ok(Places::Folder(places))
+    Ok(places)
 }
 
 #[cfg(not(feature = "s3"))]
@@ -190,7 +219,7 @@ fn object_at(path: &Path) -> Result<Option<Place>> {
 }
 
 #[cfg(not(feature = "s3"))]
-fn objects(name: &Path) -> Result<Places> {
+fn objects(name: &Path) -> Result<Vec<Place>> {
     Err(Error::input(name, NO_BUCKETS))
 }
 

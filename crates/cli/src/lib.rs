@@ -41,7 +41,7 @@ use huntsman::output;
 use huntsman::project::command;
 use huntsman::project::command::{directory, logging, metrics};
 
-pub use huntsman::project::command::{exit, process, progress, render};
+pub use huntsman::project::command::{exit, process, progress, redis_server, render};
 
 /// A page makes hundreds of small allocations on one thread and frees some on another; with the system's allocator
 /// these would take a sixth of the processor time of a crawl.

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use huntsman_crawler::{
@@ -28,13 +27,16 @@ use crate::watch::Watch;
 
 /// A [`Frontier`] in a Redis server, which any number of nodes share; see the [page of the crate](crate).
 ///
-/// When it is dropped it gives its partitions to the other nodes.
+/// When it is dropped it [leaves](Self::leave), and logs a warning of what it could not give back.
 #[derive(Debug)]
 pub struct SharedFrontier {
     shared: Arc<Shared>,
     pump: Pump,
     kicks: Sender<Kick>,
-    keeper: Option<JoinHandle<()>>,
+    /// Says how the keeper has ended; `None` if this node has left.
+    ended: Option<Mutex<Receiver<Result<(), Error>>>>,
+    /// Grows with each answer of the server.
+    waited: Arc<AtomicU64>,
     _watch: Watch,
 }
 
@@ -169,10 +171,16 @@ impl SharedFrontier {
         let failed = |error: std::io::Error| Error::new(ErrorKind::Io, format!("starting a thread: {error}"));
         let pump = Pump::start(runner.sibling()).map_err(failed)?;
         let (kicks, received) = std::sync::mpsc::channel();
+        let waited = runner.waited();
         let keeper = Keeper::enter(Arc::clone(&shared), runner, received)?;
-        let keeper = std::thread::Builder::new().name("frontier-keeper".to_owned()).spawn(|| keeper.run());
+        let (ends, ended) = std::sync::mpsc::channel();
+        let work = move || {
+            // The frontier may have stopped waiting.
+            let _ = ends.send(keeper.run());
+        };
+        std::thread::Builder::new().name("frontier-keeper".to_owned()).spawn(work).map_err(failed)?;
         let watch = Watch::start(Arc::clone(&shared)).map_err(failed)?;
-        Ok(Self { shared, pump, kicks, keeper: Some(keeper.map_err(failed)?), _watch: watch })
+        Ok(Self { shared, pump, kicks, ended: Some(Mutex::new(ended)), waited, _watch: watch })
     }
 
     /// The number of partitions that this node owns.
@@ -509,12 +517,53 @@ impl SharedFrontier {
     }
 }
 
+impl SharedFrontier {
+    /// Gives the partitions of this node, and what it has learnt of their hosts, to the other nodes. It blocks as long as the server answers;
+    /// for one that does not, it waits as long as [`ClusterSettings::handover`] says.
+    ///
+    /// # Errors
+    /// Something could not be given back: the error says how many partitions, and why. Other nodes take them when the leases end.
+    pub fn leave(mut self) -> Result<(), Error> {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> Result<(), Error> {
+        let Some(ended) = self.ended.take() else { return Ok(()) };
+        let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.kick(Kick::End);
+        let settings = &self.shared.settings;
+        let error = loop {
+            let before = self.waited.load(Ordering::Relaxed);
+            match ended.recv_timeout(settings.handover) {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) => break error,
+                // A panic of the keeper was told on its thread.
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) if self.waited.load(Ordering::Relaxed) > before => {}
+                // The keeper ends by itself when its patience is over.
+                Err(RecvTimeoutError::Timeout) => {
+                    let message =
+                        format!("the server has not answered for {} s", settings.handover.as_secs_f64());
+                    break Error::new(ErrorKind::Unavailable, message);
+                }
+            }
+        };
+        let message = format!(
+            "{} partitions of the node {:?}, and what it has just learnt of their hosts, were not given back: {}; other nodes take them \
+             when the leases end, in at most {} s",
+            self.partitions_owned(),
+            settings.node,
+            error.message(),
+            settings.lease.as_secs_f64()
+        );
+        Err(Error::new(error.kind(), message).at(settings.address()).with_source(error))
+    }
+}
+
 impl Drop for SharedFrontier {
     fn drop(&mut self) {
-        self.kick(Kick::End);
-        if let Some(keeper) = self.keeper.take() {
-            // A panic of the keeper was told on its thread; leases end by themselves.
-            let _ = keeper.join();
+        if let Err(error) = self.give_back() {
+            tracing::warn!(%error, "leaving the shared queue");
         }
     }
 }

@@ -45,7 +45,8 @@ pub(crate) struct Keeper {
     control: String,
     /// The versions of all partitions, if nothing was left to do in the last sweep.
     swept: Option<Vec<u64>>,
-    failing_since: Option<Instant>,
+    /// Since when nothing succeeds, and the last error.
+    failing: Option<(Instant, Error)>,
     /// When the requests that were done were last counted, and how many they were.
     counted: (Instant, u64),
     /// The partition from which on partitions are claimed next.
@@ -72,7 +73,7 @@ impl Keeper {
             is_open: false,
             control: String::new(),
             swept: None,
-            failing_since: None,
+            failing: None,
             counted: (Instant::now(), 0),
             next_claim,
             live: Vec::new(),
@@ -81,8 +82,8 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Works until the frontier is dropped.
-    pub(crate) fn run(mut self) {
+    /// Works until the frontier is dropped; returns why it could not give everything back to the other nodes.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
         let mut due = Instant::now();
         loop {
             // A round that is due goes before all kicks, however many there are, because the leases depend on it.
@@ -109,16 +110,21 @@ impl Keeper {
             };
             self.judge(done);
         }
-        self.leave();
+        match self.failing.take() {
+            // Nothing has succeeded lately, so nothing more is tried: the leases end by themselves.
+            Some((_, error)) => Err(error),
+            None => self.give_back(),
+        }
     }
 
     /// Ends the crawl if the server does not answer for too long.
     fn judge(&mut self, done: Result<(), Error>) {
         let Err(error) = done else {
-            self.failing_since = None;
+            self.failing = None;
             return;
         };
-        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        let since = self.failing.as_ref().map_or_else(Instant::now, |(since, _)| *since);
+        self.failing = Some((since, error.clone()));
         let is_over = since.elapsed() >= self.shared.settings.server.retry_patience();
         tracing::warn!(%error, "the shared queue");
         if let Some(link) = self.shared.link.get()
@@ -538,17 +544,6 @@ impl Keeper {
     }
 
     /// Gives everything back to the other nodes.
-    fn leave(mut self) {
-        if self.failing_since.is_some() {
-            return;
-        }
-        let left = self.give_back();
-        if let Err(error) = left {
-            let seconds = self.shared.settings.lease.as_secs_f64();
-            tracing::warn!(%error, "the partitions of this node go to others when their leases end, in {seconds} s");
-        }
-    }
-
     fn give_back(&mut self) -> Result<(), Error> {
         self.store_learnt()?;
         self.move_outboxes()?;

@@ -129,6 +129,11 @@ impl Runner {
         self.durability = durability;
     }
 
+    /// The microseconds that all runners of a node have waited for replies, which grow with each answer of the server.
+    pub(crate) fn waited(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.waited)
+    }
+
     /// Seconds that all runners of a node have waited for replies of scripts.
     pub(crate) fn seconds(&self) -> f64 {
         Duration::from_micros(self.waited.load(Ordering::Relaxed)).as_secs_f64()

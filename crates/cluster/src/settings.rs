@@ -7,13 +7,14 @@ use huntsman_redis::{Error, ErrorKind, Settings};
 
 /// The server, the job, and the name of this node.
 ///
-/// Parsed from an address as [`huntsman_redis::Settings`], with `lease` in seconds as a further setting.
+/// Parsed from an address as [`huntsman_redis::Settings`], with `handover` and `lease` in seconds as further settings.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
     pub(crate) server: Settings,
     pub(crate) job: String,
     pub(crate) node: String,
     pub(crate) lease: Duration,
+    pub(crate) handover: Duration,
     pub(crate) partitions: Option<u32>,
     pub(crate) urls: u64,
     pub(crate) durability: Option<Durability>,
@@ -82,6 +83,13 @@ impl ClusterSettings {
         self
     }
 
+    /// Sets how long a node that leaves waits for a server that does not answer; default 5 s. As long as the server answers, the node gives
+    /// back what it owns, however long that takes. What it could not give back, other nodes take when its leases end.
+    pub fn handover(mut self, handover: Duration) -> Self {
+        self.handover = handover;
+        self
+    }
+
     /// Sets the number of partitions of the job, 1 to 16,384; 64 unless set. A job keeps the number that it was made with, and a node that
     /// asks for another one is refused.
     pub fn partitions(mut self, partitions: u32) -> Self {
@@ -130,17 +138,20 @@ impl FromStr for ClusterSettings {
     /// # Errors
     /// The text is not a valid address. The error says why and does not repeat the text, because it may contain a password.
     fn from_str(address: &str) -> Result<Self, Error> {
-        let mut lease = Duration::from_secs(15);
-        let server = Settings::parse(address, "lease", |name, value| {
-            if name != "lease" {
-                return Ok(false);
-            }
+        let (mut lease, mut handover) = (Duration::from_secs(15), Duration::from_secs(5));
+        let server = Settings::parse(address, "handover, lease", |name, value| {
+            let set = match name {
+                "handover" => &mut handover,
+                "lease" => &mut lease,
+                _ => return Ok(false),
+            };
             let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            lease = seconds.ok_or("lease is a number of seconds")?;
+            *set = seconds.ok_or_else(|| format!("{name} is a number of seconds"))?;
             Ok(true)
         })?;
         let (job, node) = ("crawl".to_owned(), "node".to_owned());
-        let settings = Self { server, job, node, lease, partitions: None, urls: 1_000_000, durability: None };
+        let settings =
+            Self { server, job, node, lease, handover, partitions: None, urls: 1_000_000, durability: None };
         Ok(settings.lease(lease))
     }
 }
@@ -150,12 +161,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_may_say_how_long_leases_last() {
-        let settings: ClusterSettings = "redis://a.example/2?lease=3&timeout=5".parse().unwrap();
-        assert_eq!(
-            (settings.lease, settings.address().as_str()),
-            (Duration::from_secs(3), "redis://a.example:6379/2")
-        );
+    fn an_address_may_say_how_long_leases_and_goodbyes_last() {
+        let settings: ClusterSettings = "redis://a.example/2?lease=3&timeout=5&handover=0.5".parse().unwrap();
+        assert_eq!((settings.lease, settings.handover), (Duration::from_secs(3), Duration::from_millis(500)));
+        assert_eq!(settings.address(), "redis://a.example:6379/2");
+        let usual: ClusterSettings = "redis://a.example".parse().unwrap();
+        assert_eq!((usual.lease, usual.handover), (Duration::from_secs(15), Duration::from_secs(5)));
         for (wrong, why) in
             [("redis://a?lease=x", "lease"), ("redis://a?lent=3", "lease, ca"), ("http://a", "redis://")]
         {

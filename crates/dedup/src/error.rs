@@ -33,6 +33,11 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// The query that chooses the documents cannot be carried out. Nothing was done.
+    Query {
+        /// What is wrong with it, and what to do.
+        message: String,
+    },
     /// The file of flags cannot be opened, or it contains something other than flags. Nothing was done.
     Flags {
         /// The file.
@@ -79,6 +84,7 @@ impl fmt::Display for Error {
                 write!(f, "{name}: {message}")
             }
             Self::Manifest { path, message } => write!(f, "list of ids {}: {message}", path.display()),
+            Self::Query { message } => write!(f, "query for ids: {message}"),
             Self::Flags { path, message } => write!(f, "flags {}: {message}", path.display()),
             Self::FlagsLocked { path } => write!(
                 f,

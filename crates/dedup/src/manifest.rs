@@ -1,5 +1,8 @@
 //! A list of the documents to read.
 
+#[cfg(feature = "sql")]
+mod query;
+
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
@@ -38,8 +41,8 @@ impl Manifest {
         Self::read_column(path, None)
     }
 
-    /// The same with another name of the column of ids. With the feature `parquet`, a list is CSV or Parquet, a file or a folder of files, and
-    /// with the feature `s3` also `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX`. The content tells what it is, because engines leave out extensions.
+    /// The same with another name of the column of ids. With the feature `parquet`, a list is CSV or Parquet, a file, a folder of files or
+    /// those that match a pattern, and with the feature `s3` also `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX`. The content tells what it is, because engines leave out extensions.
     ///
     /// # Errors
     /// The list cannot be read, or has no such column.
@@ -115,6 +118,16 @@ impl Manifest {
         self.entries.get(at)
     }
 
+    /// The number of its lines.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it has no line.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The number of listed ids that were not met, and some of them.
     pub fn missing(&self) -> (usize, Vec<String>) {
         let seen = self.seen.lock().expect("no thread panics with it");
@@ -176,7 +189,7 @@ mod list {
     pub(super) fn places(path: &Path) -> Result<Vec<Place>, Error> {
         let mut places = match Place::find(path).map_err(named(path))? {
             Places::One(place) => return Ok(vec![place]),
-            Places::Folder(places) => places,
+            Places::Folder(places) | Places::Matching(places) => places,
         };
         // Engines leave empty files behind where a part of a query has no rows.
         places.retain(|place| place.bytes() > 0);

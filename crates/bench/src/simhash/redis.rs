@@ -1,16 +1,13 @@
 //! The cost of indexes in a Redis server.
 
 use std::collections::BTreeMap;
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use huntsman::dedup::redis::{Layout, RedisIndex, RedisSettings};
 use huntsman::detect::near::{Document, Identity, Language, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
 use huntsman_cli::OrFailure;
 use huntsman_cli::exit::{Failure, Outcome};
-use huntsman_cli::process::program;
+use huntsman_cli::redis_server::RedisServer;
 use huntsman_cli::render::{count, say};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -56,67 +53,18 @@ pub(super) struct RedisCost {
 /// Kinds of ids: their name and the smallest id.
 const IDS: [(&str, u64); 2] = [("below 2^31", 1_000_000_000), ("of 16 digits", 1_000_000_000_000_000)];
 
-/// A server that ends when this value is dropped.
-#[derive(Debug)]
-struct Server {
-    process: Child,
-    url: String,
+fn own_server() -> Outcome<RedisServer> {
+    RedisServer::start().map_err(|mut failure| {
+        failure.message.push_str("; or name a server with --redis URL");
+        failure
+    })
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Server {
-    fn start() -> Outcome<Self> {
-        let starting = |error: std::io::Error| {
-            Failure::crawl(format!(
-                "starting redis-server: {error}; install it, or name a server with --redis URL"
-            ))
-        };
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let port = listener.local_addr()?.port();
-        drop(listener);
-        let mut command = program("redis-server");
-        command.args([
-            "--port",
-            &port.to_string(),
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-        ]);
-        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().map_err(starting)?;
-        let mut server = Self { process, url: format!("redis://127.0.0.1:{port}") };
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let has_ended = server.process.try_wait().map_err(starting)?.is_some();
-            if has_ended || Instant::now() > deadline {
-                return Err(Failure::crawl("redis-server does not answer; name a server with --redis URL"));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(server)
-    }
-
-    /// Microseconds of processor time that the server has used, from proc(5) in steps of 10 ms.
-    fn core_us(&self) -> Option<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
-        let times = stat.rsplit(')').next()?.split_ascii_whitespace().skip(11).take(2);
-        Some(times.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10_000.0)
-    }
-}
-
-/// Whether a server can be started here.
-pub(super) fn is_installed() -> bool {
-    let version =
-        program("redis-server").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    version.is_ok_and(|status| status.success())
+/// Microseconds of processor time that a server has used, from proc(5) in steps of 10 ms.
+fn core_us(server: &RedisServer) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.id())).ok()?;
+    let times = stat.rsplit(')').next()?.split_ascii_whitespace().skip(11).take(2);
+    Some(times.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10_000.0)
 }
 
 pub(super) fn run(args: &SimhashArgs) -> Outcome<Redis> {
@@ -125,9 +73,8 @@ pub(super) fn run(args: &SimhashArgs) -> Outcome<Redis> {
     for layout in Layout::ALL {
         for (number, (ids, first)) in IDS.into_iter().enumerate() {
             say(&format!("redis: {} documents, {layout}, ids {ids}", count(args.redis_documents)));
-            let server = if url.is_none() { Some(Server::start()?) } else { None };
-            let url =
-                server.as_ref().map_or_else(|| url.cloned().unwrap_or_default(), |server| server.url.clone());
+            let server = if url.is_none() { Some(own_server()?) } else { None };
+            let url = server.as_ref().map_or_else(|| url.cloned().unwrap_or_default(), RedisServer::url);
             let settings = url.parse::<RedisSettings>().or_failure()?;
             let settings = match std::env::var("HUNTSMAN_REDIS_PASSWORD") {
                 Ok(password) if server.is_none() => settings.password(password),
@@ -148,7 +95,7 @@ fn measure(
     settings: &RedisSettings,
     language: Language,
     first_id: u64,
-    server: Option<&Server>,
+    server: Option<&RedisServer>,
 ) -> Outcome<RedisCost> {
     let open = |k| {
         let identity = Identity::new(k, Features::default()).or_failure()?;
@@ -208,9 +155,9 @@ fn measure(
         }
         Outcome::Ok((best, core_s * 1e6 / (rounds * batch * batches) as f64))
     };
-    let before = server.and_then(Server::core_us);
+    let before = server.and_then(core_us);
     let (queries_per_s, own_core_us) = rate(&index, batch_size, 4)?;
-    let after = server.and_then(Server::core_us);
+    let after = server.and_then(core_us);
     let server_core_us =
         after.zip(before).map(|(after, before)| (after - before) / (rounds * batch_size * 4) as f64);
     let (single_queries_per_s, _) = rate(&index, 1, batch_size)?;

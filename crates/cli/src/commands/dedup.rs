@@ -52,6 +52,8 @@ struct Run<'a> {
     args: &'a RunArgs,
     batches: Batches,
     manifest: Option<Arc<Manifest>>,
+    /// The flag that gives the list of documents.
+    list: &'static str,
     summary: Summary,
     telemetry: Arc<Telemetry>,
     stop: Stop,
@@ -81,12 +83,35 @@ fn prepared(input: &InputArgs) -> Outcome<Prepared> {
         let members = Source::members(index, &input.inputs).or_failure()?;
         return Ok(Prepared { sources: vec![members], lang, manifest: None });
     }
-    let ids = input.ids.as_deref().map(|ids| Manifest::read_column(ids, input.ids_column.as_deref()));
-    let manifest = ids.transpose().or_failure()?.map(Arc::new);
+    let manifest = manifest(input)?.map(Arc::new);
     let columns = input.columns.clone().unwrap_or_default();
     let of_rows = lang.as_ref().map(|(language, _)| *language);
     let sources = input.inputs.iter().map(|name| Source::find_with(name, &columns, of_rows).or_failure());
     Ok(Prepared { sources: sources.collect::<Outcome<_>>()?, lang, manifest })
+}
+
+/// The list of the documents to read, if there is one.
+fn manifest(input: &InputArgs) -> Outcome<Option<Manifest>> {
+    let column = input.ids_column.as_deref();
+    match (&input.ids, &input.ids_sql) {
+        (Some(list), _) => Manifest::read_column(list, column).or_failure().map(Some),
+        (None, Some(query)) => chosen(query, column).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+#[cfg(feature = "sql")]
+fn chosen(query: &str, column: Option<&str>) -> Outcome<Manifest> {
+    let chosen = Manifest::query(query, column).or_failure()?;
+    say(&format!("--ids-sql: {}", counted(chosen.len() as u64, "document")));
+    Ok(chosen)
+}
+
+#[cfg(not(feature = "sql"))]
+fn chosen(_: &str, _: Option<&str>) -> Outcome<Manifest> {
+    Err(Failure::usage(
+        "--ids-sql: this build has no SQL; build it with the feature `sql`, or give a list with --ids",
+    ))
 }
 
 impl Prepared {
@@ -131,6 +156,7 @@ impl<'a> Run<'a> {
             std::process::exit(Exit::Interrupted as i32);
         });
         let manifest = prepared.manifest;
+        let list = if input.ids_sql.is_some() { "--ids-sql" } else { "--ids" };
         let settings = Settings {
             sources: prepared.sources,
             max_document: input.max_document,
@@ -146,7 +172,7 @@ impl<'a> Run<'a> {
         let warnings = told(&screen);
         let summary = Summary::new(screen, args.errors.as_deref())?;
         let batches = Batches::start(settings).or_failure()?;
-        Ok(Self { args, batches, manifest, summary, telemetry, stop, warnings, _runtime: runtime })
+        Ok(Self { args, batches, manifest, list, summary, telemetry, stop, warnings, _runtime: runtime })
     }
 
     /// The documents of the next batch; `None` at the end of the input.
@@ -162,7 +188,7 @@ impl<'a> Run<'a> {
             let (missing, some) = manifest.missing();
             if missing > 0 {
                 let some = some.join(", ");
-                warn(&format!("--ids: {missing} of the list were not in the input, such as {some}"));
+                warn(&format!("{}: {missing} of the list were not in the input, such as {some}", self.list));
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {

@@ -331,11 +331,17 @@ pub(crate) struct InputArgs {
     /// and `s3://BUCKET/PREFIX`. A column `lang` gives their languages, and a column `path` the file in a folder that has an id. Or a CDXJ index
     /// (.cdxj, .cdx.gz): only the records that its lines name are read, by ranges, of the files beside it and of INPUT (WARC files, or the folder or
     /// prefix that its file names are relative to).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Input")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, group = "list", help_heading = "Input")]
     pub(crate) ids: Option<PathBuf>,
 
-    /// Column of the ids in the list [default: id].
-    #[arg(long, value_name = "NAME", requires = "ids", help_heading = "Input")]
+    /// Query in the SQL of SQLite that chooses the ids, instead of a list: `SELECT id FROM 's3://bucket/stories/*.parquet' WHERE year = 2026`. A
+    /// table is a Parquet file, a folder, a pattern or the same in a bucket, by its name in quotes. Dates and times are texts, such as `2026-11-27` and
+    /// `2026-11-27 12:30:00.000` (UTC). It takes a build with the feature `sql`.
+    #[arg(long, value_name = "QUERY", group = "list", help_heading = "Input")]
+    pub(crate) ids_sql: Option<String>,
+
+    /// Column of the ids in the list, or in the result of the query [default: id].
+    #[arg(long, value_name = "NAME", requires = "list", help_heading = "Input")]
     pub(crate) ids_column: Option<String>,
 
     /// Names of columns of Parquet files that differ from id (or id_text), lang, hi and lo, such as id=story_id,hi=h1,lo=h2; fp=NAME is

@@ -41,6 +41,7 @@ fn of_documents(error: Error) -> Failure {
         Error::Manifest { path, message } => {
             Failure::usage(format!("--ids {}: {}", shown(path), escape(message)))
         }
+        Error::Query { message } => Failure::usage(format!("--ids-sql: {}", escape(message))),
         Error::Flags { path, message } => Failure::usage(format!("--flags {}: {message}", shown(path))),
         Error::FlagsLocked { path } => Failure::crawl(format!(
             "--flags {}: another process writes it; wait for its end, or name another file",

@@ -48,6 +48,9 @@ fn an_index_is_exported_joined_and_clustered() {
     assert_eq!(pairs[0], "lang,a,b,distance");
     assert_eq!((pairs[1].as_str(), pairs[2].as_str()), ("ENGLISH,2,3,1", "ENGLISH,6,7,1"));
     assert_eq!(pairs.len(), 1_001);
+    let by_pattern = ["dedup", "join", &at("exported/*.parquet"), "--out", &at("matched"), "--format", "csv"];
+    done(folder.path(), &by_pattern);
+    assert_eq!(csv(&folder.path().join("matched/pairs")), pairs);
     let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
     assert_eq!((report["rows"].as_u64(), report["pairs"].as_u64()), (Some(2_000), Some(1_000)));
     done(folder.path(), &["dedup", "cluster", &at("near"), "--link", "greedy"]);

@@ -309,6 +309,7 @@ fn lists_of_ids_are_csv_or_parquet_files_and_folders() {
         &["--ids", "ids.parquet"][..],
         &["--ids", "named.parquet", "--ids-column", "story_id"],
         &["--ids", "unloaded"],
+        &["--ids", "unloaded/*_[0-3]_x"],
         &["--ids", "named.csv", "--ids-column", "story"],
     ]
     .into_iter()
@@ -473,6 +474,119 @@ fn a_join_reports_its_numbers_in_json_and_as_metrics() {
     );
 }
 
+/// Stories in two files, ten a day and one a minute; every second one is live.
+#[cfg(feature = "sql")]
+const STORIES: &str = r#"
+import datetime, os, pyarrow as pa, pyarrow.parquet as pq
+os.mkdir("stories")
+day, minute = datetime.date(2026, 1, 1), datetime.datetime(2026, 1, 1)
+for name, ids in [("a", range(600)), ("b", range(600, 1000))]:
+    pq.write_table(pa.table({
+        "id": ids,
+        "published": [day + datetime.timedelta(days=id // 10) for id in ids],
+        "seen": pa.array([minute + datetime.timedelta(minutes=id) for id in ids], pa.timestamp("us")),
+        "live": [id % 2 == 0 for id in ids],
+        "score": [id / 4 for id in ids],
+        "language": ["hi" if id % 5 else None for id in ids],
+        "tags": [["a", "b"] for id in ids],
+    }), f"stories/{name}.parquet")
+pq.write_table(pa.table({"n": [3, 700, 5000], "big": pa.array([2**64 - 1, 2**63, 7], pa.uint64())}), "wanted.parquet")
+pq.write_table(pa.table({"id": [1]}), "narrow.parquet")
+"#;
+
+/// The ids of an index, sorted.
+#[cfg(feature = "sql")]
+fn ids(folder: &Path, index: &str) -> Vec<u64> {
+    let documents = documents(folder, index);
+    let id = |line: &String| serde_json::from_str::<Value>(line).unwrap()["id"].as_u64().unwrap();
+    let mut ids: Vec<u64> = documents.iter().map(id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_query_chooses_the_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    py(path, STORIES);
+    hashes(
+        &path.join("hashes.jsonl"),
+        (0..1_000).map(Value::from).chain([json!(u64::MAX), json!(1_u64 << 63)]),
+    );
+    let chosen = |number: usize, arguments: &[&str]| {
+        let index = format!("index-{number}");
+        let said = done(path, &[&["build", "hashes.jsonl", "--index", &index], arguments].concat());
+        (ids(path, &index), said.stderr)
+    };
+    let every_third: Vec<u64> = (0..1_000).step_by(3).collect();
+    for (number, (query, wanted)) in [
+        ("SELECT id FROM 'stories/*.parquet' WHERE id % 3 = 0", every_third.clone()),
+        ("SELECT id AS story FROM stories WHERE id % 3 = 0;", every_third),
+        ("SELECT id FROM stories WHERE published = '2026-01-02' AND live", (10..20).step_by(2).collect()),
+        ("SELECT id FROM stories WHERE strftime('%m', published) = '04'", (900..1_000).collect()),
+        ("SELECT id, language FROM stories WHERE seen < '2026-01-01 00:04'", (0..4).collect()),
+        (
+            "SELECT id, tags FROM (SELECT id, 1 AS tags FROM stories WHERE score > 249)",
+            (997..1_000).collect(),
+        ),
+        ("SELECT id FROM stories JOIN 'wanted.parquet' ON n = id", vec![3, 700]),
+        ("SELECT n FROM 'wanted.parquet' UNION SELECT min(id) FROM 'stories/b.parquet'", vec![3, 600, 700]),
+        ("SELECT big FROM 'wanted.parquet' WHERE n < 1000", vec![1 << 63, u64::MAX]),
+        ("SELECT count(*) - 1 FROM stories", vec![999]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(chosen(number, &["--ids-sql", query]).0, wanted, "{query}");
+    }
+    let (found, said) = chosen(
+        100,
+        &["--ids-sql", "SELECT language, n FROM stories, 'wanted.parquet' WHERE id = 1", "--ids-column", "n"],
+    );
+    assert_eq!(found, [3, 700]);
+    assert!(
+        said.contains("--ids-sql: 3 documents") && said.contains("--ids-sql: 1 of the list were not"),
+        "{said}"
+    );
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_query_that_cannot_be_carried_out_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    py(path, STORIES);
+    fs::write(path.join("stories.csv"), "id\n1\n").unwrap();
+    fs::copy(path.join("narrow.parquet"), path.join("stories/c.parquet")).unwrap();
+    hashes(&path.join("hashes.jsonl"), (0..10).map(Value::from));
+    for (query, why) in [
+        ("SELECT id FROM 'none.parquet'", "none.parquet: No such file"),
+        ("SELECT id FROM 'none/*.parquet'", "none/*.parquet: "),
+        ("SELECT id FROM 'stories/*.csv'", "no file of the folder matches the pattern"),
+        ("SELECT id FROM 'stories.csv'", "no whole Parquet file"),
+        ("SELECT id FROM 'stories/a.parquet' WHERE", "incomplete input"),
+        ("SELECT nobody FROM 'stories/a.parquet'", "no such column: nobody"),
+        ("SELECT tags FROM 'stories/a.parquet'", "no such column: tags"),
+        ("SELECT \"tags.list.element\" AS id FROM 'stories/a.parquet'", "has lists"),
+        ("SELECT score AS id FROM 'stories/a.parquet'", "0.0 in the result: ids are whole numbers or texts"),
+        (
+            "SELECT language, live FROM 'stories/a.parquet'",
+            "no column id; it has language, live; --ids-column",
+        ),
+        ("SELECT live FROM stories", "c.parquet: it has no column live"),
+        ("SELECT id FROM 'stories/a.parquet'; SELECT 1", "one query is wanted"),
+        ("DELETE FROM 'stories/a.parquet'", "only SELECT is allowed"),
+        ("ATTACH 'other.db' AS other", "only SELECT is allowed"),
+        ("CREATE TABLE x (id)", "only SELECT is allowed"),
+    ] {
+        refused(path, &["build", "hashes.jsonl", "--index", "new", "--ids-sql", query], why);
+    }
+    let both = ["--ids", "narrow.parquet", "--ids-sql", "SELECT 1"];
+    refused(path, &[&["build", "hashes.jsonl", "--index", "new"], &both[..]].concat(), "cannot be used with");
+    assert!(!path.join("new").exists() && !path.join("other.db").exists());
+}
+
 #[cfg(feature = "s3")]
 mod in_a_bucket {
     use huntsman_testkit::moto::Server;
@@ -568,6 +682,31 @@ mod in_a_bucket {
         assert!(part("near", "cluster") == part("local", "cluster"));
     }
 
+    #[cfg(feature = "sql")]
+    #[test]
+    fn a_query_chooses_among_the_rows_of_objects() {
+        let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+        let path = folder.path();
+        server.make_bucket("stories");
+        py(path, STORIES);
+        put(&server, &path.join("stories"), "2026/stories");
+        hashes(&path.join("hashes.jsonl"), (0..1_000).map(Value::from));
+        for (number, table) in
+            ["s3://stories/2026/stories/*.parquet", "s3://stories/2026/stories"].into_iter().enumerate()
+        {
+            let query = format!("SELECT id FROM '{table}' WHERE published >= '2026-01-02' AND live");
+            let index = format!("index-{number}");
+            done(&server, path, &["build", "hashes.jsonl", "--index", &index, "--ids-sql", &query]);
+            assert_eq!(ids(path, &index), (10..1_000).step_by(2).collect::<Vec<u64>>(), "{table}");
+        }
+        for (query, why) in [
+            ("SELECT id FROM 's3://stories/2026/none'", "neither an object of this name nor one under it"),
+            ("SELECT id FROM 's3://stories/2026/stories/*.csv'", "no file of the folder matches the pattern"),
+        ] {
+            refused(&server, path, &["build", "hashes.jsonl", "--index", "new", "--ids-sql", query], why);
+        }
+    }
+
     #[test]
     fn what_is_not_whole_or_not_there_is_refused() {
         let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
@@ -591,7 +730,7 @@ mod in_a_bucket {
             refused(&server, path, &["build", "hashes.jsonl", "--index", "new", "--ids", list], why);
         };
         ids("s3://stories/none", "neither an object of this name nor one under it");
-        ids("s3://stories/whole/part-00000.parquet?", "neither an object");
+        ids("s3://stories/whole/part-00000.parquet?", "no file of the folder matches the pattern");
         assert!(!path.join("new").exists());
     }
 }

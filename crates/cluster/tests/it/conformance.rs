@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use huntsman_cluster::{ClusterSettings, Durability, SharedFrontier};
 use huntsman_crawler::{
@@ -56,7 +57,9 @@ impl Frontier for Served {
 
 fn settings(server: &Server, job: u32) -> ClusterSettings {
     let settings: ClusterSettings = server.url().parse().expect("the address of a server");
-    settings.job(format!("job{job}")).partitions(1).durability(Durability::Ack)
+    let settings = settings.job(format!("job{job}")).partitions(1).durability(Durability::Ack);
+    // On a busy machine a server may take longer than a user would wait for it.
+    settings.handover(Duration::from_secs(60))
 }
 
 fn make(order: Order) -> Served {

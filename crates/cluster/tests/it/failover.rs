@@ -60,7 +60,7 @@ async fn pages_are_done_once_while<T: Send + 'static>(
     let status = Operator::connect(settings).expect("the job exists").status().expect("its state");
     assert_eq!((status.queued, status.leased, status.outbox), (0, 0, 0));
     assert_eq!(status.settled, u64::from(PAGES));
-    // Nodes that leave wait half a minute for servers that do not answer.
+    // Nodes that leave wait for servers that do not answer.
     drop((first, second));
     drop(servers);
 }
@@ -142,4 +142,40 @@ async fn a_server_without_memory_is_told_and_the_queue_goes_on_when_it_has_more(
     assert_eq!(again.len(), 100);
     let pushed = again.push(vec![request("http://a.example/more")]).await.expect("push");
     assert_eq!(pushed.accepted, 1, "what was refused was not half done");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_leaves_soon_though_its_server_is_gone_and_says_what_it_leaves_behind() {
+    let mut server = Server::start();
+    let patient = settings(&format!("{}?patience=3600", server.url())).partitions(3).node("n1");
+    let frontier = SharedFrontier::join(patient.handover(Duration::from_millis(200)), Order::Bfs);
+    let frontier = frontier.expect("it joins");
+    while frontier.partitions_owned() < 3 {
+        frontier.open().await.expect("open");
+    }
+    server.kill();
+    // With its patience it would wait for an hour.
+    let left = tokio::task::spawn_blocking(move || frontier.leave());
+    let left = tokio::time::timeout(Duration::from_secs(120), left).await.expect("it does not wait for long");
+    let error = left.expect("no panic").expect_err("the server is gone");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let message = error.to_string();
+    assert!(
+        message.contains("3 partitions of the node \"n1\"") && message.contains("leases end"),
+        "{message}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_leaves_has_given_back_everything() {
+    let server = Server::start();
+    let join = || SharedFrontier::join(settings(&server.url()).partitions(3).node("n1"), Order::Bfs);
+    let frontier = join().expect("it joins");
+    while frontier.partitions_owned() < 3 {
+        frontier.open().await.expect("open");
+    }
+    frontier.leave().expect("the server answers");
+    let again = join().expect("the name is free at once");
+    again.open().await.expect("open");
+    assert_eq!(again.partitions_owned(), 3, "and so are the partitions");
 }

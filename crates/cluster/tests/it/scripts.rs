@@ -12,7 +12,8 @@ const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
 
 pub(crate) fn settings(url: &str) -> ClusterSettings {
     let settings: ClusterSettings = url.parse().expect("the address of a server");
-    settings.job("job").partitions(1).durability(Durability::Ack)
+    // On a busy machine a server may take longer than a user would wait for it.
+    settings.job("job").partitions(1).durability(Durability::Ack).handover(Duration::from_secs(60))
 }
 
 pub(crate) fn request(url: &str) -> Request {

@@ -18,6 +18,7 @@ pub mod panics;
 pub mod process;
 pub mod progress;
 pub mod reachable;
+pub mod redis_server;
 pub mod render;
 pub mod settings;
 pub mod shell;

@@ -198,6 +198,8 @@ impl Server {
             command.args(["--port", &port]);
         }
         command.args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
+        // A replica need not wait for others that may come.
+        command.args(["--repl-diskless-sync-delay", "0"]);
         command.args(&self.arguments).current_dir(self.directory());
         command.stdin(Stdio::null()).stderr(log.try_clone().expect("an open file")).stdout(log);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{MISSING} ({error})"));

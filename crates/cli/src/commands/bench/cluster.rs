@@ -4,7 +4,7 @@
 //! not how many of them a processor can run. Each node is a process of its own, which is this program with the command that a user would run.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener as StdListener};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::command::process::{BUILD, program};
+use crate::command::redis_server::RedisServer;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::{Table, count, say};
 
@@ -70,7 +71,7 @@ pub(crate) async fn run(args: BenchClusterArgs) -> Outcome {
         say("this is a debug build: its numbers say little; measure with a build with --release");
     }
     let directory = tempfile::tempdir()?;
-    let queue = Queue::start(directory.path())?;
+    let queue = RedisServer::start()?;
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
     let port = listener.local_addr()?.port();
     let (pages, latency) = (args.pages, Duration::from_millis(args.latency));
@@ -100,13 +101,13 @@ pub(crate) async fn run(args: BenchClusterArgs) -> Outcome {
 fn crawl(
     args: &BenchClusterArgs,
     nodes: u64,
-    queue: &Queue,
+    queue: &RedisServer,
     port: u16,
     directory: &Path,
 ) -> Outcome<Duration> {
     let failed = |error: Error| Failure::crawl(format!("the queue: {error}"));
     let job = format!("bench-{nodes}");
-    let settings: ClusterSettings = queue.address().parse().map_err(failed)?;
+    let settings: ClusterSettings = queue.url().parse().map_err(failed)?;
     let settings = settings.job(&job).durability(Durability::Ack);
     let mut operator = Operator::make(settings, Order::Bfs).map_err(failed)?;
     operator.ask(Wish::Pause).map_err(failed)?;
@@ -116,7 +117,7 @@ fn crawl(
         let mut command = program(std::env::current_exe()?);
         command.args(["crawl", &address(0, port), "--profile", "test", "--scope", "all"]);
         command.arg("--out").arg(directory.join(format!("{job}-{name}")));
-        command.args(["--frontier", &queue.address(), "--job", &job, "--node", &name]);
+        command.args(["--frontier", &queue.url(), "--job", &job, "--node", &name]);
         command.args(["--concurrency", &args.concurrency.to_string(), "--set", "log_level=warn"]);
         command.args(["--set", "depth_guard=0"]);
         command.args((0..HOSTS).map(|host| format!("--allow-address=127.0.0.{}:*", 2 + host)));
@@ -204,47 +205,6 @@ async fn serve(mut connection: TcpStream, port: u16, pages: u64, latency: Durati
                 return;
             }
         }
-    }
-}
-
-/// A Redis server of this run.
-struct Queue {
-    _server: Process,
-    port: u16,
-}
-
-impl Queue {
-    fn start(directory: &Path) -> Outcome<Self> {
-        // The port is free for the moment between the two.
-        let port = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let mut command = Command::new("redis-server");
-        command.args([
-            "--port",
-            &port.to_string(),
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-        ]);
-        command.arg("--dir").arg(directory);
-        let server = Process::start(&mut command).map_err(|_| {
-            Failure::usage("bench cluster needs the program redis-server (Redis 7.0 or later): install it, for example apt-get install redis-server")
-        })?;
-        let queue = Self { _server: server, port };
-        let begun = Instant::now();
-        while std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            if begun.elapsed() > START {
-                return Err(Failure::crawl("redis-server does not answer"));
-            }
-            std::thread::sleep(PAUSE);
-        }
-        Ok(queue)
-    }
-
-    fn address(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
     }
 }
 

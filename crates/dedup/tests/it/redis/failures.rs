@@ -174,7 +174,9 @@ fn a_replica_takes_no_writes_and_says_so() {
     let replica = Server::builder().setting("replicaof", &format!("127.0.0.1 {}", master.port())).start();
     let document = Document { language: language("hi"), id: 1.into(), hash: SimHash(1) };
     for layout in LAYOUTS {
-        let index = open(&replica.url(), layout, 3);
+        // It may be about to become a master, and is given time for that.
+        let impatient = settings(&replica.url(), layout).patience(Duration::from_millis(500));
+        let index = RedisIndex::open(impatient, identity(3)).expect("an index");
         let error = index.insert(std::slice::from_ref(&document)).expect_err("a replica");
         assert_eq!(error.kind(), IndexErrorKind::Refused);
         assert!(error.to_string().contains("replicates"), "{error}");
