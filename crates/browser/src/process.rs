@@ -111,7 +111,7 @@ impl Process {
             ticks: AtomicU64::new(0),
             tasks: Mutex::new(tasks),
         });
-        if let Err(reason) = process.greet().await {
+        if let Err(reason) = process.greet(settings).await {
             process.end().await;
             let words = words.lock().unwrap_or_else(PoisonError::into_inner);
             let words = String::from_utf8_lossy(&words).trim().to_owned();
@@ -126,9 +126,9 @@ impl Process {
     }
 
     /// Waits until it answers, and asks to be told of each target before that runs.
-    async fn greet(&self) -> Result<(), String> {
+    async fn greet(&self, settings: &Settings) -> Result<(), String> {
         let version = self.connection.call("", "Browser.getVersion", json!({}));
-        let attached = self.connection.call("", "Target.setAutoAttach", auto_attach());
+        let attached = self.connection.call("", "Target.setAutoAttach", attach_all(settings));
         let both = async { (version.await, attached.await) };
         match tokio::time::timeout(START, both).await {
             Ok((Ok(version), Ok(_))) => {
@@ -272,6 +272,18 @@ impl Drop for Process {
 /// What asks to be told of targets, and that each waits before it runs.
 pub(crate) fn auto_attach() -> Value {
     json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})
+}
+
+/// The same for the browser itself, which tells of pages and of all that belongs to none, such as shared workers.
+fn attach_all(settings: &Settings) -> Value {
+    #[cfg(test)]
+    if settings.attaches_pages_only {
+        let mut pages_only = auto_attach();
+        pages_only["filter"] = json!([{"type": "page"}]);
+        return pages_only;
+    }
+    let _ = settings;
+    auto_attach()
 }
 
 async fn listen(mut stderr: impl AsyncRead + Unpin, words: Arc<Mutex<Vec<u8>>>) {
