@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
@@ -112,7 +114,11 @@ impl Process {
             tasks: Mutex::new(tasks),
         });
         if let Err(reason) = process.greet(settings).await {
+            let was_killed = process.was_killed().await;
             process.end().await;
+            if was_killed {
+                return Err(Error::crashed("it was killed while it started"));
+            }
             let words = words.lock().unwrap_or_else(PoisonError::into_inner);
             let words = String::from_utf8_lossy(&words).trim().to_owned();
             if words.contains("No usable sandbox") || words.contains("without --no-sandbox") {
@@ -143,6 +149,14 @@ impl Process {
             Ok(_) => Err("it ended".to_owned()),
             Err(_) => Err(format!("no answer within {} s", START.as_secs())),
         }
+    }
+
+    /// Whether its pipe has ended because somebody, or a system without memory, killed it. A browser that cannot run ends in other ways.
+    async fn was_killed(&self) -> bool {
+        let mut child = self.child.lock().await;
+        let (true, Some(child)) = (self.connection.has_ended(), child.as_mut()) else { return false };
+        let ended = tokio::time::timeout(GRACE, child.wait()).await;
+        ended.is_ok_and(|status| status.is_ok_and(|status| status.signal() == Some(Signal::KILL.as_raw())))
     }
 
     /// Sends a command that the browser itself carries out, which it does at once. One that does not is stuck.
