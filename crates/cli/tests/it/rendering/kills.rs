@@ -141,7 +141,8 @@ fn a_crawler_that_is_killed_at_any_moment_loses_no_page_and_leaves_no_browser() 
         loop {
             let mut child = rendered(folder.path(), &site).spawn().unwrap();
             if done < kills {
-                wait(&site, PAGES, &mut child, &mut random);
+                // Half of a crawl on average: it has two requests for each page.
+                wait(&site, 2 * PAGES, &mut child, &mut random);
             }
             if done == kills || child.try_wait().unwrap().is_some() {
                 assert!(child.wait().unwrap().success());
