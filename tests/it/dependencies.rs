@@ -47,7 +47,7 @@ fn crates_depend_only_downwards() {
         ("huntsman-json-path", &[]),
         ("huntsman-page-data", &[]),
         ("huntsman-text", &[]),
-        ("huntsman-warc", &["huntsman-bucket"]),
+        ("huntsman-warc", &["huntsman-bucket", "huntsman-disk"]),
         ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
         ("huntsman-metrics", &["huntsman-files"]),
         ("huntsman-redis", &[]),

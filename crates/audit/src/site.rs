@@ -72,6 +72,28 @@ pub enum Fault {
     Unverified,
 }
 
+impl Fault {
+    /// What is wrong if there is no answer for this reason, which is the name of a `FetchErrorKind` or a rule of the crawl.
+    pub(crate) fn of_error(reason: &str) -> Self {
+        match reason {
+            "dns" => Self::Dns,
+            "connect" | "tls" | "connection_reset" | "bad_response" => Self::Connection,
+            reason if reason.ends_with("_timeout") => Self::Timeout,
+            _ => Self::Unverified,
+        }
+    }
+
+    /// What is wrong with an answer of this status; `None` if nothing is.
+    pub(crate) fn of_status(status: u16) -> Option<Self> {
+        match status {
+            401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Self::Unverified),
+            400..=499 => Some(Self::Client(status)),
+            500..=599 => Some(Self::Server(status)),
+            _ => None,
+        }
+    }
+}
+
 /// The site after the crawl. URLs are without fragments, and all lists are sorted by URL.
 ///
 /// Lists are read from disk one after the other. If reading fails, they end, and the audit fails with the error once the rule that reads has
@@ -646,19 +668,9 @@ fn fault(record: &Record) -> Option<Fault> {
     if record.is_challenge {
         return Some(Fault::Unverified);
     }
-    if let Some(error) = &record.error {
-        return match error.as_str() {
-            "dns" => Some(Fault::Dns),
-            "connect" | "tls" | "connection_reset" | "bad_response" => Some(Fault::Connection),
-            error if error.ends_with("_timeout") => Some(Fault::Timeout),
-            _ => Some(Fault::Unverified),
-        };
-    }
-    match record.status? {
-        401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Fault::Unverified),
-        status @ 400..=499 => Some(Fault::Client(status)),
-        status @ 500..=599 => Some(Fault::Server(status)),
-        _ => None,
+    match &record.error {
+        Some(error) => Some(Fault::of_error(error)),
+        None => Fault::of_status(record.status?),
     }
 }
 

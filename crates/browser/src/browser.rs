@@ -107,17 +107,19 @@ impl Browser {
             return Err(Error::Invalid { reason: format!("only pages of the web are rendered, not {url}") });
         }
         let _permit = inner.permits.acquire().await.map_err(|_closed| Error::Closed)?;
-        let lease = inner.lease().await?;
+        let count_crash = |error: &Error| {
+            if error.is_crash() {
+                inner.counts.crashes.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let lease = inner.lease().await.inspect_err(count_crash)?;
         inner.counts.pages.fetch_add(1, Ordering::Relaxed);
         let rendered = page::render(&lease, &inner.settings, url, rendering, network).await;
         match &rendered {
             Ok(rendered) => {
                 inner.counts.refused_direct.fetch_add(rendered.refused_direct.into(), Ordering::Relaxed);
             }
-            Err(error) if error.is_crash() => {
-                inner.counts.crashes.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(_) => {}
+            Err(error) => count_crash(error),
         }
         drop(lease);
         inner.end_retired().await;

@@ -161,11 +161,11 @@ async fn read(
             break;
         }
     }
+    // First, so that a command that fails because of it sees it.
+    ends.send_replace(true);
     let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
     calls.is_over = true;
     calls.waiting.clear();
-    drop(calls);
-    ends.send_replace(true);
 }
 
 fn dispatch(mut message: Value, calls: &Mutex<Calls>, on_event: &mut impl FnMut(Event)) {

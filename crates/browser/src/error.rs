@@ -19,7 +19,7 @@ pub enum Error {
         /// What stands in the way.
         reason: String,
     },
-    /// The browser does not start.
+    /// The browser does not start, without having been killed.
     Start {
         /// The program.
         program: PathBuf,

@@ -230,6 +230,36 @@ fn each_flag_that_keeps_the_browser_off_the_network_is_needed() {
     });
 }
 
+/// Whether the request of a shared worker was asked of the network, and how many connections came to the proxy.
+async fn asked_by_a_shared_worker(settings: Settings) -> (bool, u64) {
+    let page = r"<!doctype html><script>
+        const worker = new SharedWorker('/shared.js');
+        worker.port.onmessage = worker.onerror = () => { window.ended = true; };
+        worker.port.start();
+        </script>";
+    let shared =
+        "onconnect = (e) => fetch('/of-shared').catch(() => 0).then(() => e.ports[0].postMessage(1))";
+    let site = Site::new().html(PAGE, page).script("https://a.test/shared.js", shared).share();
+    let browser = Browser::new(settings).unwrap();
+    let rendering = Rendering { ready: Ready::Expression("window.ended".to_owned()), ..Rendering::default() };
+    let page = browser.render(PAGE, &rendering, Arc::clone(&site) as Arc<dyn Network>).await.unwrap();
+    assert!(!page.is_incomplete, "{:?}", page.requests);
+    let refused = browser.stats().await.refused_connections;
+    browser.close().await;
+    (site.asked().iter().any(|asked| asked.url == "https://a.test/of-shared"), refused)
+}
+
+#[test]
+fn attaching_at_the_browser_is_needed_for_shared_workers() {
+    run(async {
+        assert!(asked_by_a_shared_worker(settings()).await.0);
+        let mut settings = settings();
+        settings.attaches_pages_only = true;
+        let (is_asked, refused) = asked_by_a_shared_worker(settings).await;
+        assert!(!is_asked && refused > 0, "the request is not intercepted and fails at the proxy: {refused}");
+    });
+}
+
 #[test]
 fn workers_that_workers_start_are_intercepted_or_refused() {
     run(async {

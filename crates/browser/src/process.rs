@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
@@ -111,8 +113,12 @@ impl Process {
             ticks: AtomicU64::new(0),
             tasks: Mutex::new(tasks),
         });
-        if let Err(reason) = process.greet().await {
+        if let Err(reason) = process.greet(settings).await {
+            let was_killed = process.was_killed().await;
             process.end().await;
+            if was_killed {
+                return Err(Error::crashed("it was killed while it started"));
+            }
             let words = words.lock().unwrap_or_else(PoisonError::into_inner);
             let words = String::from_utf8_lossy(&words).trim().to_owned();
             if words.contains("No usable sandbox") || words.contains("without --no-sandbox") {
@@ -126,9 +132,9 @@ impl Process {
     }
 
     /// Waits until it answers, and asks to be told of each target before that runs.
-    async fn greet(&self) -> Result<(), String> {
+    async fn greet(&self, settings: &Settings) -> Result<(), String> {
         let version = self.connection.call("", "Browser.getVersion", json!({}));
-        let attached = self.connection.call("", "Target.setAutoAttach", auto_attach());
+        let attached = self.connection.call("", "Target.setAutoAttach", attach_all(settings));
         let both = async { (version.await, attached.await) };
         match tokio::time::timeout(START, both).await {
             Ok((Ok(version), Ok(_))) => {
@@ -143,6 +149,14 @@ impl Process {
             Ok(_) => Err("it ended".to_owned()),
             Err(_) => Err(format!("no answer within {} s", START.as_secs())),
         }
+    }
+
+    /// Whether its pipe has ended because somebody, or a system without memory, killed it. A browser that cannot run ends in other ways.
+    async fn was_killed(&self) -> bool {
+        let mut child = self.child.lock().await;
+        let (true, Some(child)) = (self.connection.has_ended(), child.as_mut()) else { return false };
+        let ended = tokio::time::timeout(GRACE, child.wait()).await;
+        ended.is_ok_and(|status| status.is_ok_and(|status| status.signal() == Some(Signal::KILL.as_raw())))
     }
 
     /// Sends a command that the browser itself carries out, which it does at once. One that does not is stuck.
@@ -272,6 +286,18 @@ impl Drop for Process {
 /// What asks to be told of targets, and that each waits before it runs.
 pub(crate) fn auto_attach() -> Value {
     json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})
+}
+
+/// The same for the browser itself, which tells of pages and of all that belongs to none, such as shared workers.
+fn attach_all(settings: &Settings) -> Value {
+    #[cfg(test)]
+    if settings.attaches_pages_only {
+        let mut pages_only = auto_attach();
+        pages_only["filter"] = json!([{"type": "page"}]);
+        return pages_only;
+    }
+    let _ = settings;
+    auto_attach()
 }
 
 async fn listen(mut stderr: impl AsyncRead + Unpin, words: Arc<Mutex<Vec<u8>>>) {

@@ -1,6 +1,7 @@
 //! The processes of a browser, as the system tells them: who they are, and what memory they have.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -35,9 +36,23 @@ impl Member {
 
 /// The processes of a group that still run.
 pub(crate) fn members(group: i32) -> Vec<Member> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    ids.filter_map(|id| Some(member(id, ticks_in(id, group)?))).collect()
+    all().filter_map(|id| Some(member(id, ticks_in(id, group)?))).collect()
+}
+
+/// The processes of all that runs.
+fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The processes that are told to have their profile in a folder. The first of a browser is among them, which is the leader of its group.
+pub(crate) fn with_profile_in(folder: &Path) -> Vec<i32> {
+    let flag = format!("--user-data-dir={}/", folder.display());
+    let has_flag = |id: &i32| {
+        fs::read(format!("/proc/{id}/cmdline"))
+            .is_ok_and(|line| memchr::memmem::find(&line, flag.as_bytes()).is_some())
+    };
+    all().filter(has_flag).collect()
 }
 
 /// Memory of all members in bytes. What they share as files counts once.

@@ -32,6 +32,9 @@ pub struct Settings {
     /// Flags that tests leave out, by their beginnings, and such that they add.
     #[cfg(test)]
     pub(crate) changed: (Vec<&'static str>, Vec<&'static str>),
+    /// For tests: the browser tells of no target of its own but pages, without which nothing could be rendered.
+    #[cfg(test)]
+    pub(crate) attaches_pages_only: bool,
 }
 
 impl Default for Settings {
@@ -50,6 +53,8 @@ impl Default for Settings {
             folder: None,
             #[cfg(test)]
             changed: Default::default(),
+            #[cfg(test)]
+            attaches_pages_only: false,
         }
     }
 }

@@ -20,8 +20,8 @@ use http::header;
 use huntsman_browser::Rendering;
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
-    AtEnd, Change, Component, Context, CrawlEnd, DownloaderMiddleware, DropReason, Hooks, OnPage, OnResponse,
-    Page, Persist, Request, Response, Result, Settings, SpiderMiddleware, log,
+    AtEnd, Change, Component, Context, CrawlEnd, DownloaderMiddleware, DropReason, Event, Hooks, Observer,
+    OnPage, OnResponse, Page, Persist, Request, Response, Result, Settings, SpiderMiddleware, log,
 };
 use huntsman_html::{PageKind, sniff};
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ impl Component for Render {
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
         // Behind all others that look at responses: what they made of one is what the browser gets.
-        hooks.downloader(90).spider(30).persist().at_end()
+        hooks.downloader(90).spider(30).observer().persist().at_end()
     }
 }
 
@@ -230,7 +230,7 @@ impl DownloaderMiddleware for Render {
                     har::keep(folder, &request.url, Rendered::clone(rendered)).await?;
                 }
                 if let Some(guess) = plan.guess {
-                    guess.settle(request, response, cx);
+                    guess.teach(request, response, cx);
                 }
                 Ok(OnResponse::Continue)
             }
@@ -269,6 +269,18 @@ impl AtEnd for Render {
         self.renderer.close().await;
         if let (Ok(report), Some(learnt)) = (&mut end.result, self.auto.as_ref().and_then(Auto::report)) {
             report.sections.insert(Self::NAME.to_owned(), learnt);
+        }
+    }
+}
+
+/// Settles what pages taught.
+impl Observer for Render {
+    fn event(&self, event: &Event<'_>) {
+        let Some(auto) = &self.auto else { return };
+        match event {
+            Event::PageDelivered { request, .. } => auto.settle(request.requested_url()),
+            Event::RequestDropped(dropped) => auto.settle(&dropped.url),
+            _ => {}
         }
     }
 }

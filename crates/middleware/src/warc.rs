@@ -385,6 +385,9 @@ impl Persist for Warc {
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        if let Some(known) = &self.known {
+            lock(known).keep_changes();
+        }
         self.folder.resume(state)
     }
 

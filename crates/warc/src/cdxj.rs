@@ -1,5 +1,7 @@
 //! Lines of a CDXJ index: where the capture of each URL is, in the form that players of archives read.
 
+mod sorted;
+
 use std::fmt::Write as _;
 use std::io::Read;
 
@@ -10,6 +12,8 @@ use crate::message::HttpHead;
 use crate::posted::Posted;
 use crate::reader::{Span, WarcReader};
 use crate::surt::surt;
+
+pub use sorted::CdxjIndex;
 
 /// Bytes of a block that are kept for its head.
 const KEPT: usize = 256 << 10;
@@ -26,7 +30,8 @@ struct Entry {
     span: Span,
 }
 
-/// Passes the lines of a file to `line`, in the order of the records and without line ends. An index has the lines of all files, sorted by bytes.
+/// Passes the lines of a file to `line`, in the order of the records and without line ends. An index has the lines
+/// of all files, sorted by bytes: [`CdxjIndex`].
 ///
 /// Responses, revisits and resources have lines. A response to POST or PUT has the method and the body of its request in its key, by the
 /// guideline of the IIPC. Returns what is damaged in the file.

@@ -6,7 +6,9 @@
 //! [`Captures`] finds the records that answer a request among [`Archives`], which are files, WACZ files or objects of a bucket, and [`Payload`] is what
 //! such a record has.
 //!
-//! The crate knows nothing of crawls and writes no files; ARC files and files that are compressed with zstd are refused by name.
+//! [`CdxjIndex`] is the index of many files by which players find captures.
+//!
+//! The crate knows nothing of crawls and writes no files but those that it sorts an index with; ARC files and files that are compressed with zstd are refused by name.
 //!
 //! ```
 //! use huntsman_warc::{Options, Record, RecordKind, WarcReader, WarcWriter};
@@ -52,7 +54,7 @@ mod writer;
 
 pub use archive::Archive;
 pub use captures::{Answer, ArchiveError, Capture, Captures, IndexLine, index_lines};
-pub use cdxj::index_file;
+pub use cdxj::{CdxjIndex, index_file};
 pub use check::{Check, Finding};
 pub use digest::{Digest, DigestKind, Hasher};
 pub use error::ReadError;

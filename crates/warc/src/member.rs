@@ -10,9 +10,9 @@ const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 const ROOM: usize = 16 << 10;
 
 thread_local! {
-    /// The compressor of this thread, and its level. A new one for each record would cost more than compressing a short one, because its tables
+    /// The compressors of this thread, by their levels. A new one for each record would cost more than compressing a short one, because its tables
     /// have to be cleared.
-    static COMPRESSOR: RefCell<Option<(u32, Compress)>> = const { RefCell::new(None) };
+    static COMPRESSORS: RefCell<[Option<Compress>; 10]> = const { RefCell::new([const { None }; 10]) };
 }
 
 /// Parts as one gzip member, with its checksum.
@@ -46,11 +46,10 @@ impl Member {
     }
 
     fn with(parts: &[&[u8]], level: u32, end: impl FnOnce(&mut Compress, &mut Self)) -> Vec<u8> {
-        COMPRESSOR.with_borrow_mut(|kept| {
-            if kept.as_ref().is_none_or(|(of, _)| *of != level) {
-                *kept = Some((level, Compress::new(Compression::new(level), false)));
-            }
-            let (_, compress) = kept.as_mut().expect("it was just made");
+        COMPRESSORS.with_borrow_mut(|kept| {
+            let level = level.min(9);
+            let compress =
+                kept[level as usize].get_or_insert_with(|| Compress::new(Compression::new(level), false));
             compress.reset();
             let mut member = Self { bytes: HEAD.to_vec(), crc: Crc::new() };
             for part in parts {

@@ -6,7 +6,7 @@ mod unzip;
 mod zip;
 
 use std::collections::HashSet;
-use std::io::{self, Seek, Write};
+use std::io::{Seek, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::archive::Archive;
 use crate::captures::ArchiveError;
-use crate::cdxj::index_file;
+use crate::cdxj::CdxjIndex;
 use crate::error::ReadError;
 use crate::reader::WarcReader;
 
@@ -66,26 +66,29 @@ pub fn pack_wacz<W: Write + Seek>(
 ) -> Result<(Packed, W), ArchiveError> {
     let mut packed = Packed { files: files.len() as u64, ..Packed::default() };
     let names = names(files)?;
-    let (mut lines, mut pages) = (Vec::new(), Pages::default());
+    let (mut index, mut pages) = (CdxjIndex::default(), Pages::default());
     for (file, name) in files.iter().zip(&names) {
         let open = || file.open().map_err(|cause| ArchiveError::io(file, cause));
-        let damaged = index_file(&mut WarcReader::new(open()?), name, |line| lines.push(line))
+        let damaged = index
+            .add(&mut WarcReader::new(open()?), name)
             .map_err(|cause| ArchiveError::read(file, cause))?;
         damaged.iter().for_each(|damage| told(file.name(), damage));
         packed.damaged += damaged.len() as u64;
         pages.read(file, WarcReader::new(open()?))?;
     }
-    lines.sort_unstable();
-    lines.dedup();
-    packed.captures = lines.len() as u64;
     let mut zip = ZipWriter::new(out);
     let failed = |cause| ArchiveError::text("the WACZ file", format!("writing: {cause}"));
     for (file, name) in files.iter().zip(&names) {
         let mut content = file.open().map_err(|cause| ArchiveError::io(file, cause))?;
         zip.add(&format!("archive/{name}"), &mut content).map_err(failed)?;
     }
-    zip.add("indexes/index.cdx.gz", &mut &gzip(&lines).map_err(failed)?[..]).map_err(failed)?;
-    drop(lines);
+    let entry = zip.entry("indexes/index.cdx.gz").map_err(failed)?;
+    let mut lines = GzEncoder::new(entry, Compression::default());
+    for line in index.lines().map_err(failed)? {
+        writeln!(lines, "{}", line.map_err(failed)?).map_err(failed)?;
+        packed.captures += 1;
+    }
+    lines.finish().and_then(|entry| entry.finish()).map_err(failed)?;
     let (seeds, others) = pages.split();
     (packed.pages, packed.extra_pages) = (seeds.len() as u64, others.len() as u64);
     for (name, list) in [("pages", &seeds), ("extraPages", &others)] {
@@ -122,14 +125,6 @@ fn names(files: &[Archive]) -> Result<Vec<String>, ArchiveError> {
         names.push(name);
     }
     Ok(names)
-}
-
-fn gzip(lines: &[String]) -> io::Result<Vec<u8>> {
-    let mut out = GzEncoder::new(Vec::new(), Compression::default());
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
-    out.finish()
 }
 
 fn package<W>(zip: &ZipWriter<W>, options: &WaczOptions) -> Value

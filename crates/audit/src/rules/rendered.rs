@@ -64,9 +64,9 @@ const CODES: &[Code] = &[
         .headline("Pages whose scripts fail")
         .severity(Notice)
         .text(
-            "A script of the rendered page throws an error that nothing catches, or writes an error to the console. Pages of which a request of a script was refused or had no answer are not told.",
+            "A script of the rendered page throws an error that nothing catches, writes an error to the console, or asks for something that answers 4xx (other than 401, 403, 406, 407, 429, 451) or 5xx, or that cannot be reached. What stands in the page itself is `resource-broken`. Pages from which the crawl kept something back, as robots.txt or a limit wants it, are not told.",
             "A part of the page may be missing or dead.",
-            "Correct the script.",
+            "Correct the script, or what it asks for.",
         )
         .source("Lighthouse: errors in console")
         .example("menu.open() where menu is undefined", "menu?.open()"),
@@ -93,11 +93,13 @@ mod compared {
     use std::collections::HashSet;
 
     use huntsman_middleware::Rendered;
+    use huntsman_middleware::browser::{Kind, SubRequest};
 
     use crate::finding::{Finding, Findings};
     use crate::page::{AuditedPage, collapsed, without_fragment};
     use crate::record::EdgeKind;
     use crate::rendering::source_of;
+    use crate::site::Fault;
 
     /// Lines of the console that an issue shows.
     const MAX_LINES: usize = 5;
@@ -106,7 +108,7 @@ mod compared {
 
     pub(super) fn page(page: &AuditedPage<'_>, findings: &mut Findings) {
         let Some((source, rendered)) = source_of(page.page()) else { return };
-        console(rendered, findings);
+        console(page, rendered, findings);
         // What is missing of a page that was cut may still come.
         if rendered.is_incomplete {
             return;
@@ -167,14 +169,45 @@ mod compared {
         }
     }
 
-    fn console(rendered: &Rendered, findings: &mut Findings) {
-        let asked = rendered.requests.iter().filter(|request| request.kind.is_some());
-        let has_all = asked.clone().all(|request| request.answer.is_ok());
+    fn console(page: &AuditedPage<'_>, rendered: &Rendered, findings: &mut Findings) {
+        let asked = || rendered.requests.iter().filter(|request| request.kind.is_some());
+        let is_kept_back = |request: &SubRequest| {
+            let fault = request.answer.as_ref().err().map(|reason| Fault::of_error(reason));
+            matches!(fault, Some(Fault::Unverified | Fault::Timeout))
+        };
+        if asked().any(is_kept_back) {
+            return;
+        }
         let errors = rendered.console.iter().filter(|line| matches!(line.level.as_str(), "error" | "assert"));
-        let lines: Vec<String> =
+        let mut lines: Vec<String> =
             errors.map(|line| line.text.chars().take(MAX_LINE).collect()).take(MAX_LINES).collect();
-        if has_all && !lines.is_empty() {
+        let mut broken = asked().filter_map(|request| Some((request, broken(request)?))).peekable();
+        if broken.peek().is_some() {
+            let in_page: HashSet<String> = page.edges().into_iter().map(|edge| edge.to).collect();
+            for (request, why) in broken {
+                let line: String = format!("{}: {why}", request.url).chars().take(MAX_LINE).collect();
+                // A page that asks again and again is told once.
+                if lines.len() < MAX_LINES && !in_page.contains(&request.url) && !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+        if !lines.is_empty() {
             findings.add(Finding::of("console-error").value(lines));
+        }
+    }
+
+    /// Why a request of a script failed, unless it is a frame; `None` if it did not.
+    fn broken(request: &SubRequest) -> Option<String> {
+        if request.kind == Some(Kind::Document) {
+            return None;
+        }
+        match &request.answer {
+            Ok(status) => match Fault::of_status(*status)? {
+                Fault::Client(status) | Fault::Server(status) => Some(status.to_string()),
+                _ => None,
+            },
+            Err(reason) => Some(reason.replace('_', " ")),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Crashes and ends: nothing is left behind.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -220,6 +221,22 @@ fn killed() {
             _ = open => {}
             () = told => {}
         }
+    });
+}
+
+#[test]
+fn a_browser_that_is_killed_while_it_starts_is_a_crash() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("browser");
+        std::fs::write(&program, "#!/bin/sh\nkill -KILL $$\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let mut settings = settings();
+        settings.path = Some(program);
+        let browser = Browser::new(settings).unwrap();
+        let error = page(&browser).await.unwrap_err();
+        assert!(error.is_crash(), "{error}");
+        assert_eq!(browser.stats().await.crashes, 1);
     });
 }
 

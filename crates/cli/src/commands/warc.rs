@@ -7,7 +7,7 @@ mod pack;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use huntsman::warc::{Archive, Archives, Check, HttpHead, ReadError, WarcReader, index_file};
+use huntsman::warc::{Archive, Archives, CdxjIndex, Check, HttpHead, ReadError, WarcReader};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -152,18 +152,16 @@ fn check(named: &[PathBuf]) -> Outcome {
 }
 
 fn index(named: &[PathBuf], out: Option<&Path>) -> Outcome {
-    let mut lines: Vec<String> = Vec::new();
-    let mut damaged = 0;
+    let (mut index, mut damaged) = (CdxjIndex::default(), 0);
     for file in files_of(named)? {
-        let found = index_file(&mut open(&file)?, file.file_name(), |line| lines.push(line))
-            .map_err(|error| unread(&file, &error))?;
+        let found = index.add(&mut open(&file)?, file.file_name()).map_err(|error| unread(&file, &error))?;
         for error in found {
             tell(&file, &error, &mut damaged)?;
         }
     }
-    lines.sort_unstable();
-    lines.dedup();
-    let write = |out: &mut dyn Write| lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+    let sorting = |error| Failure::crawl(format!("sorting the index: {error}"));
+    let mut lines = index.lines().map_err(sorting)?;
+    let mut write = |out: &mut dyn Write| lines.try_for_each(|line| writeln!(out, "{}", line?));
     match out {
         Some(path) => huntsman::files::replace(path, |file| write(file))
             .map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?,

@@ -4,16 +4,17 @@ mod beliefs;
 mod gain;
 mod looks;
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huntsman_browser::SubRequest;
-use huntsman_crawler::{Change, Context, Error, Page, Request, Response, Result};
+use huntsman_crawler::{Change, Context, Error, Page, Request, Response, Result, redacted};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use self::beliefs::{Beliefs, Choice, Shape, Why};
+use self::beliefs::{Beliefs, Choice, Lesson, Shape, Why};
 use self::gain::Gain;
 use self::looks::Looks;
 use super::rendered::Rendered;
@@ -22,6 +23,8 @@ use super::rendered::Rendered;
 #[derive(Default)]
 pub(super) struct Auto {
     beliefs: Mutex<Beliefs>,
+    /// What pages taught that are not settled yet, by [`page_key`].
+    open: Mutex<HashMap<u64, (Shape, Lesson)>>,
     /// A page of a shape that is not known yet was compared.
     learnt: Notify,
 }
@@ -32,7 +35,8 @@ pub(super) struct Guess<'a> {
     shape: Shape,
     why: Why,
     page: Url,
-    is_settled: bool,
+    key: u64,
+    has_taught: bool,
 }
 
 impl Auto {
@@ -42,6 +46,7 @@ impl Auto {
         let mut shape = Shape::of(&response.url, Looks::of(&page_of(request, response)));
         // By the address, so that a crawl that goes on decides as it would have.
         let chance = chance_of(&response.url);
+        let key = page_key(request.requested_url());
         loop {
             let learnt = self.learnt.notified();
             tokio::pin!(learnt);
@@ -51,12 +56,33 @@ impl Auto {
             match choice {
                 Choice::Render(why) => {
                     let page = response.url.clone();
-                    return Some(Guess { auto: self, shape, why, page, is_settled: false });
+                    return Some(Guess { auto: self, shape, why, page, key, has_taught: false });
                 }
-                Choice::Static => return None,
+                Choice::Static => {
+                    self.learn(key, &shape, Lesson::Static);
+                    return None;
+                }
                 Choice::Wait => learnt.await,
             }
         }
+    }
+
+    fn learn(&self, key: u64, shape: &Shape, lesson: Lesson) {
+        self.lock().learn(shape, lesson);
+        self.open().insert(key, (shape.clone(), lesson));
+        self.learnt.notify_waiters();
+    }
+
+    /// The page that was requested at this address is delivered or dropped, so a crawl that goes on will not fetch it again.
+    pub(super) fn settle(&self, requested_url: &str) {
+        let taught = self.open().remove(&page_key(requested_url));
+        if let Some((shape, lesson)) = taught {
+            self.lock().settle(&shape, lesson);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, (Shape, Lesson)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Beliefs> {
@@ -108,7 +134,7 @@ impl Auto {
 
 impl Guess<'_> {
     /// Learns from the rendered page, unless the comparison says nothing.
-    pub(super) fn settle(mut self, request: &Request, response: &Response, cx: &Context) {
+    pub(super) fn teach(mut self, request: &Request, response: &Response, cx: &Context) {
         let verdict =
             response.extensions.get::<Rendered>().filter(|rendered| is_whole(rendered)).map(|rendered| {
                 let mut before = response.clone();
@@ -129,16 +155,15 @@ impl Guess<'_> {
     }
 
     fn end(&mut self, verdict: Option<bool>) {
-        self.is_settled = true;
-        self.auto.lock().learn(&self.shape, self.why, verdict);
-        self.auto.learnt.notify_waiters();
+        self.has_taught = true;
+        self.auto.learn(self.key, &self.shape, Lesson::Rendered(self.why, verdict));
     }
 }
 
 /// A page that was not rendered in the end teaches nothing.
 impl Drop for Guess<'_> {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.has_taught {
             self.end(None);
         }
     }
@@ -153,6 +178,11 @@ fn is_whole(rendered: &Rendered) -> bool {
 /// The page that a response is.
 fn page_of(request: &Request, response: &Response) -> Page {
     Page::new(request.clone(), response.clone())
+}
+
+/// The key of a page among those that are open: the address at which it was requested, as the records of dropped requests show it.
+fn page_key(requested_url: &str) -> u64 {
+    xxh3_64(redacted(requested_url).as_bytes())
 }
 
 /// A number from 0 to 1 that depends on the address only.

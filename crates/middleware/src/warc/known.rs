@@ -29,10 +29,16 @@ pub(super) struct Known {
     urls: HashMap<u128, u128>,
     /// In the order in which they came.
     order: VecDeque<u128>,
-    changes: Vec<Change>,
+    /// What the job has not got yet; `None` without a job.
+    changes: Option<Vec<Change>>,
 }
 
 impl Known {
+    /// From now on there is a job, which takes the changes.
+    pub(super) fn keep_changes(&mut self) {
+        self.changes.get_or_insert_default();
+    }
+
     /// The first record with this body.
     pub(super) fn of_digest(&self, digest: &Digest) -> Option<&Original> {
         self.originals.get(&hash(&digest.to_string()))
@@ -45,12 +51,13 @@ impl Known {
 
     /// Adds a record that was written.
     pub(super) fn add(&mut self, original: Original) {
-        let key = hash(&original.digest);
-        let value = serde_json::to_vec(&original).expect("texts are JSON");
-        if let Some(dropped) = self.insert(original) {
-            self.changes.push((dropped.to_be_bytes().to_vec(), None));
+        let (key, added) = (hash(&original.digest), self.changes.is_some().then(|| original.clone()));
+        let dropped = self.insert(original);
+        if let (Some(changes), Some(added)) = (&mut self.changes, added) {
+            changes.extend(dropped.map(|dropped| (dropped.to_be_bytes().to_vec(), None)));
+            let value = serde_json::to_vec(&added).expect("texts are JSON");
+            changes.push((key.to_be_bytes().to_vec(), Some(value)));
         }
-        self.changes.push((key.to_be_bytes().to_vec(), Some(value)));
     }
 
     /// Inserts a record; returns the key of the one that had to make room.
@@ -80,7 +87,7 @@ impl Known {
 
     /// The entries that are new since the last call.
     pub(super) fn changes(&mut self) -> Result<Vec<Change>> {
-        Ok(std::mem::take(&mut self.changes))
+        Ok(self.changes.as_mut().map(std::mem::take).unwrap_or_default())
     }
 
     /// Reads the records of a file that an earlier crawl wrote. What is damaged is not referred to.

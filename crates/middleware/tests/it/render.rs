@@ -1,6 +1,7 @@
 //! Whole crawls whose pages are rendered, by a stand-in for the browser and in virtual time.
 
 mod auto;
+mod kills;
 mod stand_in;
 
 use std::collections::BTreeMap;
@@ -68,10 +69,16 @@ impl Crawled {
     }
 }
 
-async fn crawl_of(web: &ScriptedDownloader, start: Vec<Request>, set: &[(&str, Value)]) -> Crawled {
-    let (pages, browser) = (Pages::default(), Arc::new(StandIn::default()));
-    let renderer = Arc::clone(&browser);
-    let mut builder = CrawlerBuilder::new(Notes { start, pages: Arc::clone(&pages) })
+/// A crawl of these requests, which notes its pages.
+fn builder_of(
+    web: &ScriptedDownloader,
+    start: Vec<Request>,
+    set: &[(&str, Value)],
+    pages: &Pages,
+    browser: &Arc<StandIn>,
+) -> CrawlerBuilder<Notes> {
+    let renderer = Arc::clone(browser);
+    let builder = CrawlerBuilder::new(Notes { start, pages: Arc::clone(pages) })
         .plugin(Defaults)
         .component(move |settings| Render::with_renderer(settings, renderer))
         .downloader(web.clone())
@@ -79,10 +86,12 @@ async fn crawl_of(web: &ScriptedDownloader, start: Vec<Request>, set: &[(&str, V
         .set("download_delay", 0.0)
         .set("download_delay_jitter", 0.0)
         .set("scope", "host");
-    for (name, value) in set {
-        builder = builder.set(name, value.clone());
-    }
-    let report = builder.run().await.unwrap();
+    set.iter().fold(builder, |builder, (name, value)| builder.set(name, value.clone()))
+}
+
+async fn crawl_of(web: &ScriptedDownloader, start: Vec<Request>, set: &[(&str, Value)]) -> Crawled {
+    let (pages, browser) = (Pages::default(), Arc::new(StandIn::default()));
+    let report = builder_of(web, start, set, &pages, &browser).run().await.unwrap();
     let pages = std::mem::take(&mut *pages.lock().unwrap());
     Crawled { report, pages, browser }
 }

@@ -2,6 +2,7 @@
 
 mod captures;
 mod damage;
+mod index;
 mod posted;
 mod tools;
 mod wacz;

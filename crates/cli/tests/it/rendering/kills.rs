@@ -1,4 +1,4 @@
-//! The browser is killed at random moments: no page is lost or comes twice, and nothing is left behind.
+//! The browser, or the crawler, is killed at random moments: no page is lost or comes twice, and nothing is left behind.
 //!
 //! `HUNTSMAN_RENDER_KILLS=100` for a long run, and `HUNTSMAN_SEED` for one that was seen before.
 
@@ -35,7 +35,7 @@ fn rendered(folder: &Path, site: &RunningSite) -> Command {
     let mut command = crawl(folder, site);
     command
         .args(TRUSTED)
-        .args(["--render", "--store", "redb", "--set", "render_pages=2"])
+        .args(["--render", "--store", "redb", "--set", "render_pages=2", "--set", "job_commit_interval=0.2"])
         .env("TMPDIR", folder.join("tmp"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
@@ -46,7 +46,7 @@ pub(super) fn setting(name: &str) -> Option<u64> {
 }
 
 /// How often, and by which chance.
-fn chance() -> (usize, StdRng) {
+pub(super) fn chance() -> (usize, StdRng) {
     let kills = setting("HUNTSMAN_RENDER_KILLS").unwrap_or(5);
     let seed = setting("HUNTSMAN_SEED").unwrap_or_else(rand::random);
     println!("seed {seed} (HUNTSMAN_SEED), {kills} kills (HUNTSMAN_RENDER_KILLS)");
@@ -67,13 +67,18 @@ fn browsers(folder: &Path) -> Vec<u32> {
     ids.filter(names).collect()
 }
 
-/// Waits until the site was asked for some more, for a while after that, or until the crawl has ended.
-fn wait(site: &RunningSite, child: &mut Child, random: &mut StdRng) {
-    let more = site.requests().len() + random.random_range(1..PAGES);
-    let deadline = Instant::now() + PATIENCE;
-    while site.requests().len() < more && child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < deadline, "{} requests came", site.requests().len());
+/// Waits until the site was asked for some more, but fewer than `most`, for a while after that, or until the crawl has ended.
+pub(super) fn wait(site: &RunningSite, most: usize, child: &mut Child, random: &mut StdRng) {
+    let mut came = site.requests().len();
+    let more = came + random.random_range(1..most);
+    let mut deadline = Instant::now() + PATIENCE;
+    while came < more && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "nothing comes behind {came} requests");
         std::thread::sleep(Duration::from_millis(1));
+        let now = site.requests().len();
+        if now > came {
+            (came, deadline) = (now, Instant::now() + PATIENCE);
+        }
     }
     // Not a time in which something has to happen, but a moment by chance.
     std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
@@ -113,7 +118,7 @@ fn a_browser_that_is_killed_at_any_moment_costs_no_page() {
         fs::create_dir(folder.path().join("tmp")).unwrap();
         let mut child = rendered(folder.path(), &site).spawn().unwrap();
         while done < kills && child.try_wait().unwrap().is_none() {
-            wait(&site, &mut child, &mut random);
+            wait(&site, PAGES, &mut child, &mut random);
             let found = browsers(folder.path());
             done += usize::from(!found.is_empty());
             found.into_iter().for_each(kill);
@@ -124,4 +129,32 @@ fn a_browser_that_is_killed_at_any_moment_costs_no_page() {
         crashed += stats["render/crashed"].as_u64().unwrap_or(0);
     }
     println!("{done} kills, {crashed} pages that were open");
+}
+
+#[test]
+fn a_crawler_that_is_killed_at_any_moment_loses_no_page_and_leaves_no_browser() {
+    let (kills, mut random) = chance();
+    let (mut done, mut crawls, mut asked) = (0, 0, 0);
+    while done < kills {
+        let (folder, site) = (tempfile::tempdir().unwrap(), site());
+        fs::create_dir(folder.path().join("tmp")).unwrap();
+        loop {
+            let mut child = rendered(folder.path(), &site).spawn().unwrap();
+            if done < kills {
+                // Half of a crawl on average: it has two requests for each page.
+                wait(&site, 2 * PAGES, &mut child, &mut random);
+            }
+            if done == kills || child.try_wait().unwrap().is_some() {
+                assert!(child.wait().unwrap().success());
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            done += 1;
+        }
+        assert_whole(folder.path(), &site);
+        crawls += 1;
+        asked += site.requests().len();
+    }
+    println!("{done} kills in {crawls} crawls of {PAGES} pages, {asked} requests");
 }

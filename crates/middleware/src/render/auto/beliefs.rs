@@ -49,6 +49,9 @@ pub(super) struct Belief {
     /// First pages that are being compared.
     #[serde(skip)]
     pending: u32,
+    /// Checks under way. They count as if they had found nothing, so that it does not matter how long they take.
+    #[serde(skip)]
+    checking: u32,
 }
 
 /// What is done with a page.
@@ -58,6 +61,15 @@ pub(super) enum Choice {
     Static,
     /// The first pages of its shape are being compared.
     Wait,
+}
+
+/// What a page taught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lesson {
+    /// It was left as it is.
+    Static,
+    /// It was rendered for this reason; whether it needed the browser, or `None` if that is not known.
+    Rendered(Why, Option<bool>),
 }
 
 /// Why a page is rendered.
@@ -71,7 +83,7 @@ pub(super) enum Why {
     Check,
 }
 
-/// Sums over all shapes.
+/// Sums over the settled pages of all shapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) shapes: usize,
@@ -81,13 +93,24 @@ pub(super) struct Totals {
     pub(super) wrong: u64,
 }
 
-/// The beliefs of a crawl.
+/// The beliefs of a crawl. Each page teaches twice: as soon as something is known of it, which is what decisions stand on, and again when it
+/// is settled, which is what the job keeps. So a crawl that goes on after a kill knows what the pages taught that it has, and nothing of those
+/// that it will fetch again: these teach once in all.
 #[derive(Debug, Default)]
 pub(super) struct Beliefs {
-    of: HashMap<Shape, Belief>,
+    of: HashMap<Shape, Taught>,
     /// Shapes of each site.
     sites: HashMap<String, usize>,
     changed: HashSet<Shape>,
+}
+
+/// What the pages of a shape taught.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Taught {
+    /// All of them.
+    by_all: Belief,
+    /// Those that are settled.
+    by_settled: Belief,
 }
 
 impl Shape {
@@ -150,7 +173,8 @@ impl Belief {
 
     /// The share of pages that is checked.
     fn checks(&self) -> f64 {
-        let one_in = FIRST_CHECKS.saturating_mul(self.confirmed.saturating_add(1)).min(LAST_CHECKS);
+        let checks = self.confirmed.saturating_add(self.checking);
+        let one_in = FIRST_CHECKS.saturating_mul(checks.saturating_add(1)).min(LAST_CHECKS);
         1.0 / f64::from(one_in)
     }
 
@@ -169,15 +193,21 @@ impl Belief {
             return Choice::Render(Why::Likely);
         }
         if chance < self.checks() {
+            self.checking += 1;
             return Choice::Render(Why::Check);
         }
-        self.left_static += 1;
         Choice::Static
     }
 
-    fn learn(&mut self, why: Why, verdict: Option<bool>) {
-        if why == Why::First {
-            self.pending = self.pending.saturating_sub(1);
+    fn learn(&mut self, lesson: Lesson) {
+        let Lesson::Rendered(why, verdict) = lesson else {
+            self.left_static += 1;
+            return;
+        };
+        match why {
+            Why::First => self.pending = self.pending.saturating_sub(1),
+            Why::Check => self.checking = self.checking.saturating_sub(1),
+            Why::Likely => {}
         }
         let Some(is_needed) = verdict else {
             self.unclear = self.unclear.saturating_add(1);
@@ -204,32 +234,42 @@ impl Beliefs {
             *shape = shape.folded();
         }
         if !self.of.contains_key(shape) {
-            self.insert(shape.clone(), Belief::default());
+            self.insert(shape.clone(), Taught::default());
         }
-        let belief = self.of.get_mut(shape).expect("it was inserted above");
-        let choice = belief.choose(shape.looks, chance);
-        if choice == Choice::Static {
-            self.changed.insert(shape.clone());
-        }
-        choice
+        let taught = self.of.get_mut(shape).expect("it was inserted above");
+        taught.by_all.choose(shape.looks, chance)
     }
 
-    /// Learns whether a page needed the browser; `None` if that is not known.
-    pub(super) fn learn(&mut self, shape: &Shape, why: Why, verdict: Option<bool>) {
-        if let Some(belief) = self.of.get_mut(shape) {
-            belief.learn(why, verdict);
-            self.changed.insert(shape.clone());
+    /// Learns from a page of this shape.
+    pub(super) fn learn(&mut self, shape: &Shape, lesson: Lesson) {
+        if let Some(taught) = self.of.get_mut(shape) {
+            taught.by_all.learn(lesson);
         }
     }
 
-    fn insert(&mut self, shape: Shape, belief: Belief) {
+    /// The page that taught this is settled.
+    pub(super) fn settle(&mut self, shape: &Shape, lesson: Lesson) {
+        if let Some(taught) = self.of.get_mut(shape) {
+            taught.by_settled.learn(lesson);
+            self.changed.insert(shape.clone());
+        }
+    }
+
+    fn insert(&mut self, shape: Shape, taught: Taught) {
         *self.sites.entry(shape.site.clone()).or_default() += 1;
-        self.of.insert(shape, belief);
+        self.of.insert(shape, taught);
     }
 
-    /// The shapes of which most is known, first those with most pages.
+    /// What settled pages taught of each shape that has any.
+    fn settled(&self) -> impl Iterator<Item = (&Shape, &Belief)> {
+        let nothing = Belief::default();
+        let all = self.of.iter().map(|(shape, taught)| (shape, &taught.by_settled));
+        all.filter(move |(_, belief)| **belief != nothing)
+    }
+
+    /// The shapes of which most is known, by their settled pages; first those with most of them.
     pub(super) fn most_seen(&self) -> impl Iterator<Item = (&Shape, &Belief)> {
-        let mut all: Vec<_> = self.of.iter().collect();
+        let mut all: Vec<_> = self.settled().collect();
         all.sort_by_key(|(shape, belief)| {
             (std::cmp::Reverse(u64::from(belief.seen) + belief.left_static), *shape)
         });
@@ -237,7 +277,7 @@ impl Beliefs {
     }
 
     pub(super) fn totals(&self) -> Totals {
-        self.of.values().fold(Totals::default(), |totals, belief| Totals {
+        self.settled().fold(Totals::default(), |totals, (_, belief)| Totals {
             shapes: totals.shapes + 1,
             compared: totals.compared + u64::from(belief.seen),
             needed: totals.needed + u64::from(belief.needed),
@@ -248,15 +288,15 @@ impl Beliefs {
 
     pub(super) fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), String> {
         let shape = Shape::of_key(key).ok_or("a shape cannot be read")?;
-        let belief = serde_json::from_slice(value).map_err(|error| error.to_string())?;
-        self.insert(shape, belief);
+        let belief: Belief = serde_json::from_slice(value).map_err(|error| error.to_string())?;
+        self.insert(shape, Taught { by_all: belief.clone(), by_settled: belief });
         Ok(())
     }
 
-    /// The beliefs that changed since the last call.
+    /// What settled pages taught since the last call.
     pub(super) fn changes(&mut self) -> Vec<Change> {
         let changed = std::mem::take(&mut self.changed);
-        let value = |shape: &Shape| serde_json::to_vec(self.of.get(shape)?).ok();
+        let value = |shape: &Shape| serde_json::to_vec(&self.of.get(shape)?.by_settled).ok();
         changed.iter().map(|shape| (shape.to_key(), value(shape))).collect()
     }
 }
@@ -275,7 +315,7 @@ mod tests {
     fn learn_all(beliefs: &mut Beliefs, shape: &Shape, verdicts: &[bool]) {
         for verdict in verdicts {
             assert_eq!(beliefs.choose(&mut shape.clone(), 1.0), Choice::Render(Why::First));
-            beliefs.learn(shape, Why::First, Some(*verdict));
+            beliefs.learn(shape, Lesson::Rendered(Why::First, Some(*verdict)));
         }
     }
 
@@ -302,10 +342,10 @@ mod tests {
         }
         assert_eq!(beliefs.choose(&mut key.clone(), 1.0), Choice::Wait);
         // One that says nothing makes room for another.
-        beliefs.learn(&key, Why::First, None);
+        beliefs.learn(&key, Lesson::Rendered(Why::First, None));
         assert_eq!(beliefs.choose(&mut key.clone(), 1.0), Choice::Render(Why::First));
         for _ in 0..3 {
-            beliefs.learn(&key, Why::First, Some(false));
+            beliefs.learn(&key, Lesson::Rendered(Why::First, Some(false)));
         }
         assert_eq!(beliefs.choose(&mut key.clone(), 1.0), Choice::Static);
         // What looks empty does not wait.
@@ -322,7 +362,7 @@ mod tests {
         let key = shape("http://a.test/p/1", Looks::Full);
         for _ in 0..UNCLEAR {
             assert_eq!(beliefs.choose(&mut key.clone(), 1.0), Choice::Render(Why::First));
-            beliefs.learn(&key, Why::First, None);
+            beliefs.learn(&key, Lesson::Rendered(Why::First, None));
         }
         assert_eq!(beliefs.choose(&mut key.clone(), 1.0), Choice::Render(Why::Likely), "nothing is known");
     }
@@ -335,13 +375,13 @@ mod tests {
         assert_eq!(beliefs.choose(&mut key.clone(), 0.049), Choice::Render(Why::Check));
         assert_eq!(beliefs.choose(&mut key.clone(), 0.051), Choice::Static);
         for _ in 0..50 {
-            beliefs.learn(&key, Why::Check, Some(false));
+            beliefs.learn(&key, Lesson::Rendered(Why::Check, Some(false)));
         }
         assert_eq!(beliefs.choose(&mut key.clone(), 0.004_9), Choice::Render(Why::Check));
         assert_eq!(beliefs.choose(&mut key.clone(), 0.005_1), Choice::Static);
-        beliefs.learn(&key, Why::Check, Some(true));
+        beliefs.learn(&key, Lesson::Rendered(Why::Check, Some(true)));
         assert_eq!(beliefs.choose(&mut key.clone(), 0.049), Choice::Render(Why::Check));
-        assert_eq!(beliefs.totals().wrong, 1);
+        assert_eq!(beliefs.of[&key].by_all.wrong, 1);
     }
 
     #[test]
@@ -350,7 +390,7 @@ mod tests {
         let key = shape("http://a.test/p/1", Looks::Full);
         learn_all(&mut beliefs, &key, &[false; 3]);
         for _ in 0..3 {
-            beliefs.learn(&key, Why::Check, Some(true));
+            beliefs.learn(&key, Lesson::Rendered(Why::Check, Some(true)));
         }
         assert_eq!(beliefs.choose(&mut key.clone(), 1.0), Choice::Render(Why::Likely));
     }
@@ -367,30 +407,65 @@ mod tests {
         assert!(beliefs.of.contains_key(&shape("http://b.test/new/x", Looks::Full)));
     }
 
+    /// Pages of three shapes in one order, with a number from 0 to 1 each and whether the page needs the browser.
+    fn pages(random: &mut Xoshiro256PlusPlus) -> Vec<(Shape, f64, Option<bool>)> {
+        let page = |n: usize| {
+            let key = shape(&format!("http://a.test/{}/1", ["a", "b", "c"][n % 3]), Looks::Full);
+            let needed = random.random_bool([0.01, 0.3, 0.9][n % 3]);
+            (key, random.random(), random.random_bool(0.9).then_some(needed))
+        };
+        (0..600).map(page).collect()
+    }
+
+    /// Takes a page as a crawl does; what was done with it.
+    fn take(beliefs: &mut Beliefs, page: &(Shape, f64, Option<bool>)) -> (Choice, Lesson) {
+        let choice = beliefs.choose(&mut page.0.clone(), page.1);
+        let lesson = match choice {
+            Choice::Render(why) => Lesson::Rendered(why, page.2),
+            Choice::Static => Lesson::Static,
+            Choice::Wait => unreachable!("one page is open at a time"),
+        };
+        beliefs.learn(&page.0, lesson);
+        (choice, lesson)
+    }
+
     #[test]
-    fn beliefs_read_back_decide_the_same() {
-        let seed = rand::random();
-        println!("seed {seed}");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut beliefs = Beliefs::default();
-        let mut stored: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
-        for step in 0..3_000 {
-            let mut key =
-                shape(&format!("http://{}.test/{}/1", step % 7, ["a", "b", "c"][step % 3]), Looks::Full);
-            let chance = random.random();
-            if let Choice::Render(why) = beliefs.choose(&mut key, chance) {
-                let verdict = random.random_bool(0.9).then(|| random.random_bool(0.3));
-                beliefs.learn(&key, why, verdict);
-            }
-            if step % 100 == 99 {
-                stored.extend(beliefs.changes().into_iter().map(|(key, value)| (key, value.unwrap())));
-                let mut again = Beliefs::default();
-                for (key, value) in &stored {
-                    again.load(key, value).unwrap();
+    fn after_a_kill_at_any_moment_the_same_pages_decide_the_same() {
+        for _ in 0..20 {
+            let seed = rand::random();
+            println!("seed {seed}");
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let pages = pages(&mut random);
+            let mut whole = Beliefs::default();
+            let expected: Vec<Choice> = pages
+                .iter()
+                .map(|page| {
+                    let (choice, lesson) = take(&mut whole, page);
+                    whole.settle(&page.0, lesson);
+                    choice
+                })
+                .collect();
+            let (mut beliefs, mut choices) = (Beliefs::default(), Vec::new());
+            let (mut stored, mut committed): (HashMap<Vec<u8>, Vec<u8>>, usize) = Default::default();
+            while let Some(page) = pages.get(choices.len()) {
+                let (choice, lesson) = take(&mut beliefs, page);
+                // A commit may come after a page taught and before it is settled.
+                if random.random_bool(0.1) {
+                    stored.extend(beliefs.changes().into_iter().map(|(key, value)| (key, value.unwrap())));
+                    committed = choices.len();
                 }
-                assert_eq!(again.of, beliefs.of);
-                beliefs = again;
+                if random.random_bool(0.02) {
+                    beliefs = Beliefs::default();
+                    stored.iter().for_each(|(key, value)| beliefs.load(key, value).unwrap());
+                    choices.truncate(committed);
+                    continue;
+                }
+                beliefs.settle(&page.0, lesson);
+                choices.push(choice);
             }
+            assert_eq!(choices, expected);
+            assert_eq!(beliefs.of, whole.of);
+            assert!(beliefs.of.values().all(|taught| taught.by_all == taught.by_settled));
         }
     }
 
@@ -424,7 +499,7 @@ mod tests {
                 assert_eq!(choice, naive(&history, chance));
                 if let Choice::Render(why) = choice {
                     let verdict = random.random_bool(share);
-                    beliefs.learn(&key, why, Some(verdict));
+                    beliefs.learn(&key, Lesson::Rendered(why, Some(verdict)));
                     history.push((why, verdict));
                 }
             }

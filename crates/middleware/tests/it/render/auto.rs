@@ -11,7 +11,7 @@ fn words(of: &str, count: usize) -> String {
 }
 
 /// A site of static pages, of pages that scripts fill, and of pages that are whole but for some of them.
-fn site(per_kind: usize) -> ScriptedDownloader {
+pub(super) fn site(per_kind: usize) -> ScriptedDownloader {
     let mut pages = vec![("http://h/".to_owned(), words("start", 60))];
     for n in 0..per_kind {
         for kind in ["text", "app", "mixed"] {

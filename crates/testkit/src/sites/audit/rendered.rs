@@ -1,5 +1,7 @@
 //! What scripts change of pages; these cases need a browser, and are a site of their own.
 
+use huntsman_crawler::FetchErrorKind;
+
 use super::{Builder, Draft};
 use crate::Reply;
 
@@ -131,12 +133,24 @@ fn console(site: &mut Builder) {
         "console-error",
         "menu.open()",
         [
-            // A warning; an error that is caught; one that our own obedience to robots.txt causes.
+            // A warning; an error that is caught; one that our own obedience to robots.txt causes; data that is there, and some that is not for all.
             "console.warn('menu is old'); console.log('error')",
             "try { menu.open() } catch {}",
             "fetch('/forbidden/data').catch(() => console.error('no data'))",
+            "fetch('/data/moths'); fetch('/data/members')",
         ],
     );
+    let json = |status: u16| Reply::status(status).header("content-type", "application/json").body("[1, 2]");
+    site.answer("/data/moths", json(200));
+    site.answer("/data/members", json(403));
+    // What a script asks for and does not get is an error, also if the script says nothing of it.
+    site.answer("/data/broken", json(500));
+    site.answer("/data/reset", Reply::error(FetchErrorKind::Reset));
+    for data in ["missing", "broken", "reset"] {
+        let path = format!("/console-error/{data}");
+        page(site, &path, &format!("fetch('/data/{data}').catch(() => 0)"), |page| page);
+        site.expect("console-error", &path);
+    }
     page(site, "/console-error/written", "console.error('the menu is missing')", |page| page);
     site.expect("console-error", "/console-error/written");
 }
