@@ -70,6 +70,8 @@ pub use huntsman_serve as serve;
 pub use huntsman_store as store;
 pub use huntsman_sweep as sweep;
 pub use huntsman_text as text;
+#[cfg(feature = "urlfrontier")]
+pub use huntsman_url_frontier as url_frontier;
 pub use huntsman_warc as warc;
 
 /// The names that most spiders need.

@@ -80,6 +80,7 @@ fn crates_depend_only_downwards() {
             ],
         ),
         ("huntsman-cluster", &["huntsman-crawler", "huntsman-redis"]),
+        ("huntsman-url-frontier", &["huntsman-crawler"]),
         (
             "huntsman-middleware",
             &[
@@ -179,6 +180,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-store",
                 "huntsman-sweep",
                 "huntsman-text",
+                "huntsman-url-frontier",
                 "huntsman-warc",
             ],
         ),

@@ -65,7 +65,7 @@ pub(crate) struct Job {
     pub(crate) declared: Option<Declared>,
     /// The queue that other nodes share, if there is one.
     #[cfg(feature = "cluster")]
-    pub(crate) frontier: Option<huntsman::cluster::SharedFrontier>,
+    pub(crate) frontier: Option<crate::cluster::Joined>,
 }
 
 /// A crawl that ended, in a directory that is not marked as finished yet. Further reports are written before that
@@ -177,7 +177,7 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
         CrawlerBuilder::new(spider).plugin(Defaults).layers(config.layers).downloader(downloader);
     #[cfg(feature = "cluster")]
     if let Some(frontier) = frontier {
-        builder = builder.frontier(frontier);
+        builder = frontier.attach(builder);
     }
     if let Some(discovery) = discovery {
         builder = builder.plugin(discovery);

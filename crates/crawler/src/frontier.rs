@@ -94,6 +94,8 @@ pub struct Pushed {
     pub refused: Vec<Request>,
     /// Leases that had ended before they were settled, because another process works on their hosts. Nothing of them was stored.
     pub void: u64,
+    /// Requests that this frontier cannot hold, and why. They were not stored, and the engine tells that they are not crawled.
+    pub unfit: Vec<(Request, String)>,
 }
 
 /// The order of requests of one priority within a host.

@@ -523,6 +523,11 @@ impl Fingerprinter {
         Ok(Self::new(&settings.strip_query_params, settings.strip_path_params, headers))
     }
 
+    /// The canonical form of a URL, as it is part of fingerprints.
+    pub fn canonical(&self, url: &Url) -> String {
+        self.options.canonical(url)
+    }
+
     /// The fingerprint of a plain GET request of a URL; `None` if headers are part of fingerprints.
     pub fn of_get(&self, url: &Url) -> Option<Fingerprint> {
         self.headers.is_empty().then(|| {

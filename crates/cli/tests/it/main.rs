@@ -41,5 +41,7 @@ mod signals;
 mod sitemaps;
 mod sweep;
 mod templates;
+#[cfg(all(target_os = "linux", feature = "urlfrontier"))]
+mod url_frontier;
 mod warc;
 mod warc_s3;

@@ -165,6 +165,18 @@ impl Core {
         if !pushed.woken.is_empty() {
             self.cx.tell(Message::Woken(pushed.woken.clone()));
         }
+        for (request, why) in &pushed.unfit {
+            self.unfit(request, why);
+        }
+    }
+
+    /// Counts and tells a request that the queue cannot hold.
+    fn unfit(&self, request: &Request, why: &str) {
+        log::warn!(url = %redacted(request.url.as_str()), "not crawled, because the queue cannot hold the request: {why}");
+        if request.meta_flag(meta::IS_START_REQUEST) {
+            self.seed_failed(request.url.as_str(), why);
+        }
+        self.refuse(request, "frontier", DropReason::skipped("unfit_for_queue").detail(why));
     }
 
     /// Gives a request its slot and its fingerprint. `near` is a request whose slot is likely the same.

@@ -181,10 +181,16 @@ impl Visit {
         if pushed.void > 0 {
             return Ok(VisitEnd::Unfinished);
         }
-        let end = match pushed.refused.first() {
-            None => VisitEnd::Unfinished,
-            Some(known) => {
+        let end = match (pushed.refused.first(), pushed.unfit.first()) {
+            (None, None) => VisitEnd::Unfinished,
+            (Some(known), _) => {
                 self.record_known(known);
+                VisitEnd::Dropped { seed: None, callback_failed: false }
+            }
+            (None, Some((request, why))) => {
+                let detail = format!("leads to {}, which the queue cannot hold: {why}", request.url);
+                let reason = DropReason::skipped("unfit_for_queue").detail(detail);
+                core.record(&Dropped::new(&self.origin, "frontier", reason, core.cx.now()));
                 VisitEnd::Dropped { seed: None, callback_failed: false }
             }
         };

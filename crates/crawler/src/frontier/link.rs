@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::context::{Context, Message};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::hand_over::{HandOver, HostNote};
 use crate::host::{HostKey, SlotBy};
+use crate::request::Fingerprinter;
 use crate::schedule::SavedPoliteness;
+use crate::settings::seconds;
 use crate::stats::Stats;
 
 /// The way from a shared frontier to the engine: what other processes did, and what the operator of all of them wants.
@@ -60,6 +63,29 @@ impl FrontierLink {
     /// What identifies a slot in this crawl (`slot_by`).
     pub fn slot_by(&self) -> SlotBy {
         self.cx.settings().slot_by
+    }
+
+    /// How fingerprints of this crawl are made.
+    ///
+    /// # Errors
+    /// A setting names a header that is none.
+    pub fn fingerprinter(&self) -> Result<Fingerprinter> {
+        Fingerprinter::from_settings(self.cx.settings())
+    }
+
+    /// How long a request may take (`download_timeout`); `None` if there is no limit.
+    pub fn page_deadline(&self) -> Option<Duration> {
+        Some(seconds(self.cx.settings().download_timeout)).filter(|deadline| !deadline.is_zero())
+    }
+
+    /// The delay between requests to a host of which nothing is learnt (`download_delay`).
+    pub fn download_delay(&self) -> Duration {
+        seconds(self.cx.settings().download_delay)
+    }
+
+    /// How many requests may be in flight (`concurrent_requests`); `None` if there is no limit.
+    pub fn concurrency(&self) -> Option<usize> {
+        Some(self.cx.settings().concurrent_requests).filter(|requests| *requests > 0)
     }
 
     /// The counters of the crawl.

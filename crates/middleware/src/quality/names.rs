@@ -113,6 +113,7 @@ const NAMES: &[&str] = &[
     "robotstxt/unreachable",
     "spider_exceptions/count",
     "start_errors",
+    "url_frontier/bad_urls_total",
     "urllength/request_ignored_count",
     "warc/bytes",
     "warc/failed",

@@ -1,0 +1,5 @@
+//! The frontier on a server in this process, which does as the reference implementation does.
+
+mod conformance;
+mod crawls;
+mod nodes;
