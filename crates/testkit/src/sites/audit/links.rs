@@ -425,8 +425,15 @@ fn resources(site: &mut Builder) {
     };
     site.page("/img-broken/planted", |p| p.body(&image("/gone.png")));
     site.expect("img-broken", "/gone.png");
-    site.page("/img-broken/miss-1", |p| p.body(&image("/guarded.png")));
+    site.page("/img-broken/guarded", |p| p.body(&image("/guarded.png")));
     site.answer("/guarded.png", Reply::status(403));
+    site.expect("img-broken", "/guarded.png");
+    site.page("/img-broken/button", |p| {
+        p.body("<form><input type=image src=/gone-button.png alt=Go><input type=button value=x src=/gone-field.png></form>")
+    });
+    site.expect("img-broken", "/gone-button.png");
+    site.page("/img-broken/miss-1", |p| p.body(&image("/tested.png")));
+    site.answer("/tested.png", Reply::status(403).header("cf-mitigated", "challenge"));
     site.page("/img-broken/miss-2", |p| {
         p.body("<noscript><img src=/gone-too.png></noscript><!-- <img src=/gone-too.png> -->")
     });
