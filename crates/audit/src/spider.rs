@@ -42,6 +42,8 @@ const OLD_TLS: &str = "/huntsman-audit-asks-for-old-versions-of-tls";
 pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
 /// Maximum number of characters of an excerpt of an error, and of a header.
 pub(crate) const MAX_DETAIL: usize = 300;
+/// Bytes of an image or a medium that are received to learn its size, if its server does not state it.
+const MAX_COUNTED: u64 = 16 << 20;
 
 /// What an audit looks at besides the pages of the site.
 #[derive(Clone, Copy, Debug)]
@@ -313,6 +315,9 @@ impl AuditSpider {
             Kind::Resource | Kind::Icon if is_broken && is_head => {
                 of_kind(Request::get(request.url.clone()), kind)
             }
+                    .with_meta(meta::DOWNLOAD_COUNT, true)
+                    .with_meta(meta::DOWNLOAD_MAXSIZE, MAX_COUNTED)
+                    .with_meta(meta::DOWNLOAD_TRUNCATE, true)
             _ => return false,
         };
         if !is_head {

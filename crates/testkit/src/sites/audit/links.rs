@@ -441,6 +441,10 @@ fn resources(site: &mut Builder) {
     site.page("/img-heavy/planted", |p| p.body(&image("/heavy.png")));
     site.answer("/heavy.png", cached("image/png").header("content-length", "500001"));
     site.expect("img-heavy", "/heavy.png");
+    site.page("/img-heavy/unstated", |p| p.body(&image("/unstated.png")));
+    site.answer("/unstated.png", cached("image/png"));
+    site.once_more("/unstated.png", cached("image/png").body("x".repeat(500_001)));
+    site.expect("img-heavy", "/unstated.png");
     site.page("/img-heavy/miss-1", |p| p.body(&image("/fits.png")).body(&link("/heavy.pdf")));
     site.answer("/fits.png", cached("image/png").header("content-length", "500000"));
     site.answer("/heavy.pdf", cached("application/pdf").header("content-length", "900000"));
