@@ -214,7 +214,9 @@ impl AuditOptions {
     /// the settings of [`settings`].
     pub fn crawl(&self, start: Start) -> CrawlerBuilder<Sitemaps<AuditSpider>> {
         let spider = AuditSpider::new(start, self.reach, self.logs.clone());
-        let spider = Sitemaps::new(spider).on_sitemap(of_sitemap);
+        let reach = self.reach;
+        let spider =
+            Sitemaps::new(spider).on_sitemap(move |page, report, out| of_sitemap(page, report, reach, out));
         let discovery = self.sitemaps.then(|| RobotsSitemaps::of(&spider));
         let (rules, pdf) = (self.rules.clone(), self.pdf.clone());
         let builder = CrawlerBuilder::new(spider).plugin(Defaults).component(move |settings: &Settings| {

@@ -96,7 +96,7 @@ pub use logs::{LogFile, LogReader, Logs};
 pub use measure::{Measure, Measured};
 pub use page::{AuditedPage, Canonical};
 pub use record::{Alternate, Answered, Edge, EdgeKind, HtmlRecord, Kind, NamedFile, NamedFor, Record};
-pub use robots_files::{RobotsFile, RobotsLine, SitemapFile};
+pub use robots_files::{RobotsFile, RobotsLine, SitemapFile, Translations};
 pub use rule::{Rule, codes};
 pub use score::{Deduction, FamilyScore, Score};
 pub use segment::Segment;

@@ -344,6 +344,20 @@ pub struct Record {
     pub custom: Option<Box<Custom>>,
 }
 
+impl Record {
+    /// Each page with a page in another language that the answer names for it: a page for itself, and a sitemap for its entries.
+    pub(crate) fn translations(&self) -> impl Iterator<Item = (&str, &Alternate)> {
+        let of_page =
+            self.html.iter().flat_map(|html| &html.alternates).map(move |found| (self.url.as_str(), found));
+        let entries = self.sitemap.iter().flat_map(|file| &file.translations);
+        of_page.chain(
+            entries.flat_map(|entry| {
+                entry.alternates.iter().map(move |alternate| (entry.url.as_str(), alternate))
+            }),
+        )
+    }
+}
+
 /// All that a crawl finds in one answer; the item of [`AuditSpider`](crate::AuditSpider).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

@@ -204,11 +204,7 @@ impl AuditSpider {
         let named = html.canonical.iter().chain(html.next.iter()).chain(html.prev.iter());
         let named = named.chain(html.alternates.iter().map(|alternate| &alternate.url));
         for url in named.filter(|url| **url != record.url).filter_map(|url| Url::parse(url).ok()) {
-            if in_scope(&url, &cx) {
-                out.request(Request::get(url));
-            } else if self.reach.external && is_public(&url) {
-                out.request(external(url, 1));
-            }
+            ask_for_named(url, self.reach, &cx, out);
         }
     }
 
@@ -520,7 +516,7 @@ pub(crate) fn judged(page: &Page, answered: &mut Answered, limits: &AuditSetting
 
 /// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed. Of a
 /// robots.txt that names sitemaps it is the record of that file.
-pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, out: &mut Output<Answered>) {
+pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, reach: Reach, out: &mut Output<Answered>) {
     let mut record = record_of(page);
     if page.request().meta_flag(meta::SITEMAP_ROBOTS) {
         return out.item(record.into());
@@ -530,12 +526,37 @@ pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, out: &mut Output<A
     let mut file = SitemapFile::default();
     let mut edges = Vec::new();
     for entry in Sitemap::new(&page.response().body, page.url(), limits) {
-        file.add_date(&entry, now);
+        file.add(&entry, now);
         edges.push(Edge::new(&without_fragment(&entry.loc), EdgeKind::Sitemap));
     }
     file.finish(page, report, limits);
+    if reach.follow {
+        ask_for_translations(&file, &edges, reach, out);
+    }
     (record.kind, record.sitemap) = (Kind::Sitemap, Some(file));
     out.item(Answered { edges, ..record.into() });
+}
+
+/// Asks for pages in other languages that a sitemap names and does not list.
+fn ask_for_translations(file: &SitemapFile, edges: &[Edge], reach: Reach, out: &mut Output<Answered>) {
+    let cx = out.context().clone();
+    let mut known: HashSet<&str> = edges.iter().map(|edge| edge.to.as_str()).collect();
+    for alternate in file.translations.iter().flat_map(|translations| &translations.alternates) {
+        if known.insert(&alternate.url)
+            && let Ok(url) = Url::parse(&alternate.url)
+        {
+            ask_for_named(url, reach, &cx, out);
+        }
+    }
+}
+
+/// Asks for a page that is named as canonical, as the next one or in another language.
+fn ask_for_named(url: Url, reach: Reach, cx: &Context, out: &mut Output<Answered>) {
+    if in_scope(&url, cx) {
+        out.request(Request::get(url));
+    } else if reach.external && is_public(&url) {
+        out.request(external(url, 1));
+    }
 }
 
 /// The name of the reason why a request failed. If a middleware dropped it, its reason is not among the kinds of errors, and begins the message.
