@@ -34,6 +34,7 @@ use crate::edges::EdgeReader;
 use crate::finding::Finding;
 use crate::logs::{Joined, Logs};
 use crate::record::{Edge, EdgeKind, Kind, Record};
+use crate::refusals::{is_refusal, is_timeout};
 use crate::segment::{Judged, Locator, answer_at, no_entry};
 use crate::tls::TlsRecord;
 use huntsman_disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter, Spool, put_number};
@@ -647,18 +648,26 @@ fn fault(record: &Record) -> Option<Fault> {
         return Some(Fault::Unverified);
     }
     if let Some(error) = &record.error {
-        return match error.as_str() {
-            "dns" => Some(Fault::Dns),
-            "connect" | "tls" | "connection_reset" | "bad_response" => Some(Fault::Connection),
-            error if error.ends_with("_timeout") => Some(Fault::Timeout),
-            _ => Some(Fault::Unverified),
-        };
+        return Some(fault_of_error(error));
     }
     match record.status? {
-        401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Fault::Unverified),
+        // An own page that is out of order is a fault, and external ones are told apart where they are judged.
+        503 => Some(Fault::Server(503)),
+        status if is_refusal(status) => Some(Fault::Unverified),
         status @ 400..=499 => Some(Fault::Client(status)),
-        status @ 500..=599 => Some(Fault::Server(status)),
+        // Statuses that no standard has are read as 5xx (RFC 9110, section 15).
+        status @ 500.. => Some(Fault::Server(status)),
         _ => None,
+    }
+}
+
+/// What is wrong if there is no answer because of an error of this kind.
+fn fault_of_error(error: &str) -> Fault {
+    match error {
+        "dns" => Fault::Dns,
+        "connect" | "tls" | "connection_reset" | "bad_response" => Fault::Connection,
+        error if is_timeout(error) => Fault::Timeout,
+        _ => Fault::Unverified,
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use http::{Method, header};
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, Error, Event, FetchError, Hooks, Observer, OnFollow, OnRequest,
-    Output, Page, PageNeeds, Request, Result, Settings, Sitemap, SitemapLimits, SitemapReport, Spider,
-    SpiderMiddleware, Start, Timestamp, meta,
+    Component, Context, DownloaderMiddleware, Error, Event, FetchError, FetchErrorKind, Hooks, Observer,
+    OnFollow, OnRequest, Output, Page, PageNeeds, Request, Result, Settings, Sitemap, SitemapLimits,
+    SitemapReport, Spider, SpiderMiddleware, Start, Timestamp, meta,
 };
 use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
@@ -17,10 +17,12 @@ use url::Url;
 use crate::answer_record::record_of;
 use crate::custom::CustomReader;
 use crate::documents::{self, PdfReader};
+use crate::failure;
 use crate::finding::{Finding, Findings};
 use crate::logs::Logs;
 use crate::page::{AuditedPage, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
+use crate::refusals;
 use crate::rendering::DONT_RENDER;
 use crate::robots_files::SitemapFile;
 use crate::rule::RuleSet;
@@ -40,10 +42,10 @@ const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
 const OLD_TLS: &str = "/huntsman-audit-asks-for-old-versions-of-tls";
 /// How long a broken external URL waits for its last try.
 pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
-/// Maximum number of characters of an excerpt of an error, and of a header.
-pub(crate) const MAX_DETAIL: usize = 300;
 /// Bytes of an image or a medium that are received to learn its size, if its server does not state it.
 const MAX_COUNTED: u64 = 16 << 20;
+/// Maximum number of characters of an excerpt of an error, and of a header.
+pub(crate) const MAX_DETAIL: usize = 300;
 
 /// What an audit looks at besides the pages of the site.
 #[derive(Clone, Copy, Debug)]
@@ -307,13 +309,16 @@ impl AuditSpider {
         let tried = request.meta_value(TRY).unwrap_or(0);
         let is_head = request.method == Method::HEAD;
         let mut next = match kind {
-            Kind::External if is_broken && tried < 2 => external(request.url.clone(), tried + 1),
+            Kind::External if is_broken && tried < 2 => {
+                external(request.url.clone(), tried + 1).with_meta(refusals::SEEMS_BROKEN, true)
+            }
+            // The size of an image is wanted, and not the image.
             Kind::Resource | Kind::Icon if is_broken && is_head => {
                 of_kind(Request::get(request.url.clone()), kind)
-            }
                     .with_meta(meta::DOWNLOAD_COUNT, true)
                     .with_meta(meta::DOWNLOAD_MAXSIZE, MAX_COUNTED)
                     .with_meta(meta::DOWNLOAD_TRUNCATE, true)
+            }
             _ => return false,
         };
         if !is_head {
@@ -436,8 +441,11 @@ impl Spider for AuditSpider {
             }
             _ => {}
         }
-        let status = page.response().status;
-        let is_broken = status.is_client_error() || status.is_server_error();
+        let status = page.response().status.as_u16();
+        let is_broken = match record.kind {
+            Kind::External => refusals::is_worth_asking_again(status, record.is_head, record.is_challenge),
+            _ => status >= 400,
+        };
         // Some servers refuse HEAD, and some answer it without a length.
         let has_no_length = record.is_head && record.kind == Kind::Resource && record.wire_bytes == 0;
         if self.try_again(page.request(), is_broken || has_no_length, out) {
@@ -471,8 +479,9 @@ impl Spider for AuditSpider {
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<Answered>) -> Result<()> {
         let fetch = error.downcast_ref::<FetchError>();
         let name = reason_of(error, fetch);
-        let is_refused = name == "address_refused";
-        if !is_refused && name != "robots_unreachable" && self.try_again(request, true, out) {
+        let is_final = matches!(name.as_str(), "address_refused" | "robots_unreachable" | refusals::REASON)
+            || (kind_of(request) == Kind::External && refusals::is_timeout(&name));
+        if !is_final && self.try_again(request, true, out) {
             return Ok(());
         }
         if matches!(kind_of(request), Kind::Plain | Kind::Again | Kind::OldTls) {
@@ -481,10 +490,18 @@ impl Spider for AuditSpider {
             return Ok(());
         }
         let url = without_fragment(&request.url);
-        if name == "robots_unreachable" {
+        let kind = fetch.map(|fetch| fetch.kind().name());
+        let is_of_robots = name == "robots_unreachable";
+        if is_of_robots {
             // What is wrong with the host shows in its robots.txt.
             self.ask_for_robots(&request.url, out);
         }
+        let detail = match fetch {
+            Some(fetch) if fetch.kind() != FetchErrorKind::Middleware => {
+                failure::told(fetch.kind().name(), &fetch.to_string())
+            }
+            _ => error.to_string(),
+        };
         let mut record = Record {
             url,
             kind: kind_of(request),
@@ -492,7 +509,8 @@ impl Spider for AuditSpider {
             is_head: request.method == Method::HEAD,
             status: fetch.and_then(FetchError::status).map(|status| status.as_u16()),
             error: Some(name),
-            detail: Some(error.to_string().chars().take(MAX_DETAIL).collect()),
+            detail: Some(detail.chars().take(MAX_DETAIL).collect()),
+            robots_error: kind.filter(|_| is_of_robots).map(str::to_owned),
             ..Record::default()
         };
         self.add_tls(&mut record, fetch.and_then(TlsRecord::of_error), out);
@@ -564,7 +582,7 @@ fn reason_of(error: &Error, fetch: Option<&FetchError>) -> String {
     let kind = fetch.map_or("error", |error| error.kind().name());
     let message = error.to_string();
     match message.split_once(": ") {
-        Some((name, _)) if kind == "middleware_error" && name == "robots_unreachable" => name.to_owned(),
+        Some((name @ ("robots_unreachable" | refusals::REASON), _)) => name.to_owned(),
         _ => kind.to_owned(),
     }
 }

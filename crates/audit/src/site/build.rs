@@ -16,7 +16,7 @@ use super::columns::{Columns, Flag};
 use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
 use super::weights::Weights;
-use super::{Fault, Parts, Site, authority, fault, fold};
+use super::{Fault, Parts, Site, authority, fault, fault_of_error, fold};
 use crate::custom::CustomNames;
 use crate::edges::{EdgeParts, EdgeReader};
 use crate::found::Found;
@@ -494,7 +494,11 @@ impl Site {
             let robots = robots.filter(|robots| {
                 columns.has(*robots, Flag::ANSWERED) && columns.kind(*robots) == Kind::Robots
             });
-            let fault = robots.and_then(|robots| columns.fault(robots));
+            // The second request for the file may have been dropped, with others of a host that rests. Then the first one tells.
+            let fault = match robots {
+                Some(robots) => columns.fault(robots),
+                None => record.robots_error.as_deref().map(fault_of_error),
+            };
             if let Some(fault @ (Fault::Dns | Fault::Connection)) = fault {
                 found.push((number, fault));
             }

@@ -120,3 +120,12 @@ async fn slow_pages_are_asked_again_one_after_the_other_when_the_rest_is_done() 
     assert!(second.iter().all(|fetched| Some(fetched.started) >= end), "the rest was done");
     assert!(second.windows(2).all(|pair| Some(pair[1].started) >= pair[0].ended), "one at a time");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_robots_txt_that_redirects_to_itself_is_told() {
+    let robots = "https://a.example/robots.txt";
+    let web = ScriptedDownloader::new()
+        .respond(robots, Reply::redirect(302, robots))
+        .respond(START, Reply::html("<p>front"));
+    assert_eq!(urls_of(&run(web).await, "robots-unreachable"), [robots]);
+}
