@@ -7,6 +7,9 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::text_source::{TextSource, WINDOW};
 
+/// Attributes of one tag that are looked at: each is compared with those before it.
+const MAX_ATTRIBUTES: usize = 100;
+
 /// Why a document is no well-formed XML 1.0, with the line; `None` if it is, as far as it is read.
 ///
 /// The document may be packed with gzip. At most `max_bytes` of it are read, unpacked; 0 means no limit. It is read piece by piece: memory stays at the
@@ -100,7 +103,7 @@ impl Structure {
     }
 
     fn fault_of_attributes(&self, tag: &BytesStart<'_>) -> Option<String> {
-        tag.attributes().find_map(|attribute| {
+        tag.attributes().take(MAX_ATTRIBUTES).find_map(|attribute| {
             let Ok(attribute) = attribute else { return Some("an attribute that is none".to_owned()) };
             let value = &*attribute.value;
             value.match_indices('&').find_map(|(at, _)| {
