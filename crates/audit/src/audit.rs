@@ -27,6 +27,7 @@ use crate::issue::{self, Issue};
 use crate::issues::{Issues, IssuesWriter};
 use crate::logs::{Joined, Logs};
 use crate::look::Look;
+use crate::refusals::Refusals;
 use crate::rendering;
 use crate::rule::{Rule, RuleSet};
 use crate::score::{Score, Scorer};
@@ -214,12 +215,17 @@ impl AuditOptions {
     /// the settings of [`settings`].
     pub fn crawl(&self, start: Start) -> CrawlerBuilder<Sitemaps<AuditSpider>> {
         let spider = AuditSpider::new(start, self.reach, self.logs.clone());
-        let spider = Sitemaps::new(spider).on_sitemap(of_sitemap);
+        let reach = self.reach;
+        let spider =
+            Sitemaps::new(spider).on_sitemap(move |page, report, out| of_sitemap(page, report, reach, out));
         let discovery = self.sitemaps.then(|| RobotsSitemaps::of(&spider));
         let (rules, pdf) = (self.rules.clone(), self.pdf.clone());
-        let builder = CrawlerBuilder::new(spider).plugin(Defaults).component(move |settings: &Settings| {
-            Judge::from_settings(settings, rules).map(|judge| Some(judge.with_pdf(pdf)))
-        });
+        let builder = CrawlerBuilder::new(spider)
+            .plugin(Defaults)
+            .component(move |settings: &Settings| {
+                Judge::from_settings(settings, rules).map(|judge| Some(judge.with_pdf(pdf)))
+            })
+            .component(|_: &Settings| Ok(Some(Refusals::default())));
         match discovery {
             Some(discovery) => builder.plugin(discovery),
             None => builder,

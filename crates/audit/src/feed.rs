@@ -1,8 +1,6 @@
 //! Whether a file is a feed that programs can read.
 
-use huntsman_crawler::{Page, Sitemap, SitemapKind, SitemapLimits};
-use quick_xml::Reader;
-use quick_xml::events::Event;
+use huntsman_crawler::{Page, Sitemap, SitemapKind, SitemapLimits, xml_fault};
 use serde::Deserialize;
 
 /// The media types by which pages name their feeds.
@@ -20,47 +18,7 @@ pub(crate) fn fault(page: &Page) -> Option<String> {
     if !matches!(feed.report().kind, Some(SitemapKind::Rss | SitemapKind::Atom)) {
         return Some("it is no feed".to_owned());
     }
-    xml_fault(page.scanned().1)
-}
-
-/// Why a text is no well-formed XML. The entities of HTML are not those of XML: a feed that does not declare them is none.
-fn xml_fault(text: &str) -> Option<String> {
-    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
-    let (mut depth, mut declares) = (0_usize, false);
-    loop {
-        let before = reader.buffer_position();
-        match reader.read_event() {
-            Ok(Event::Eof) if depth > 0 => return Some("it ends within an element".to_owned()),
-            Ok(Event::Eof) => return None,
-            Ok(Event::Start(tag)) => {
-                depth += 1;
-                if tag.attributes().any(|attribute| attribute.is_err()) {
-                    return Some(at(text, before, "an attribute that is none"));
-                }
-            }
-            Ok(Event::End(_)) => depth = depth.saturating_sub(1),
-            Ok(Event::DocType(_)) => declares = true,
-            Ok(Event::GeneralRef(name)) => {
-                let is_known = name.starts_with('#') || ["amp", "lt", "gt", "quot", "apos"].contains(&&*name);
-                if !is_known && !declares {
-                    return Some(at(
-                        text,
-                        before,
-                        &format!("an entity that XML does not have: &{};", &*name),
-                    ));
-                }
-            }
-            Ok(_) => {}
-            Err(error) => return Some(at(text, reader.error_position(), &error.to_string())),
-        }
-    }
-}
-
-/// What is wrong, and in which line.
-fn at(text: &str, position: u64, what: &str) -> String {
-    let end = usize::try_from(position).unwrap_or(usize::MAX).min(text.len());
-    let line = 1 + text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count();
-    format!("line {line}: {what}")
+    xml_fault(body, 0)
 }
 
 fn json_fault(body: &[u8]) -> Option<String> {

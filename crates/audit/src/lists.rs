@@ -72,9 +72,8 @@ impl Audit {
         let mut external =
             table("external.csv", &["url", "status", "error", "redirect", "references", "first_page"])?;
         self.each_answer(&mut |record, _| {
-            for alternate in record.html.iter().flat_map(|html| &html.alternates) {
-                translations
-                    .row(&json!({"url": record.url, "lang": alternate.lang, "target": alternate.url}))?;
+            for (url, alternate) in record.translations() {
+                translations.row(&json!({"url": url, "lang": alternate.lang, "target": alternate.url}))?;
             }
             if record.kind == Kind::Page && record.status.is_some() {
                 headers.row(&row_of_headers(record))?;

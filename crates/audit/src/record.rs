@@ -295,6 +295,9 @@ pub struct Record {
     pub error: Option<String>,
     /// What the failure says.
     pub detail: Option<String>,
+    /// The kind of failure, such as `connect`, that kept the robots.txt of the host away, if the URL was not asked for because of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robots_error: Option<String>,
     /// The target of a redirect, without its fragment.
     pub redirect: Option<String>,
     /// Whether the server says that it answers by a challenge to browsers.
@@ -345,6 +348,20 @@ pub struct Record {
     /// What fields and searches of the user found in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom: Option<Box<Custom>>,
+}
+
+impl Record {
+    /// Each page with a page in another language that the answer names for it: a page for itself, and a sitemap for its entries.
+    pub(crate) fn translations(&self) -> impl Iterator<Item = (&str, &Alternate)> {
+        let of_page =
+            self.html.iter().flat_map(|html| &html.alternates).map(move |found| (self.url.as_str(), found));
+        let entries = self.sitemap.iter().flat_map(|file| &file.translations);
+        of_page.chain(
+            entries.flat_map(|entry| {
+                entry.alternates.iter().map(move |alternate| (entry.url.as_str(), alternate))
+            }),
+        )
+    }
 }
 
 /// All that a crawl finds in one answer; the item of [`AuditSpider`](crate::AuditSpider).

@@ -1,12 +1,13 @@
 //! Files of a site for robots: robots.txt and sitemaps, as far as an audit needs to know them.
 
 use huntsman_crawler::robots::{Robots, RobotsFault, faults};
-use huntsman_crawler::{Page, SitemapEntry, SitemapKind, SitemapLimits, SitemapReport, Timestamp};
+use huntsman_crawler::{Page, SitemapEntry, SitemapKind, SitemapLimits, SitemapReport, Timestamp, xml_fault};
 use huntsman_text::time::parse_rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::answer_record::asked_of;
 use crate::page::without_fragment;
+use crate::record::Alternate;
 
 /// Faults and dates of one file that are kept as examples; all are counted.
 const MAX_EXAMPLES: usize = 20;
@@ -81,6 +82,9 @@ pub struct SitemapFile {
     pub relative: usize,
     /// Whether its markup or its compression is damaged.
     pub is_damaged: bool,
+    /// Why it is no well-formed XML, with the line, if it is meant to be XML. The crawl reads such files even so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xml_fault: Option<String>,
     /// Whether it has more bytes, unpacked, than sitemaps may have (50 MB).
     pub is_too_large: bool,
     /// Whether a part of it was left out by a limit of the crawl.
@@ -89,11 +93,37 @@ pub struct SitemapFile {
     pub wrong_dates: usize,
     /// The first of these dates.
     pub dates: Vec<String>,
+    /// The entries that name pages in other languages (`xhtml:link rel=alternate`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub translations: Vec<Translations>,
+}
+
+/// What an entry of a sitemap says of a page in other languages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Translations {
+    /// The URL of the page, without its fragment.
+    pub url: String,
+    /// The page in each language, in the order of the sitemap.
+    pub alternates: Vec<Alternate>,
 }
 
 impl SitemapFile {
-    /// Notes the date of an entry.
-    pub(crate) fn add_date(&mut self, entry: &SitemapEntry, now: Timestamp) {
+    /// Notes what an entry says besides its URL.
+    pub(crate) fn add(&mut self, entry: &SitemapEntry, now: Timestamp) {
+        let alternates = entry.alternates.iter().filter_map(|alternate| {
+            let lang = alternate.hreflang.as_deref()?.trim().to_ascii_lowercase();
+            Some(Alternate { lang, url: without_fragment(&alternate.href) })
+        });
+        let alternates: Vec<Alternate> = alternates.collect();
+        if !alternates.is_empty() {
+            self.translations.push(Translations { url: without_fragment(&entry.loc), alternates });
+        }
+        self.add_date(entry, now);
+    }
+
+    fn add_date(&mut self, entry: &SitemapEntry, now: Timestamp) {
         let Some(date) = entry.lastmod.as_deref().filter(|date| !is_past_date(date, now)) else { return };
         self.wrong_dates += 1;
         if self.dates.len() < MAX_EXAMPLES {
@@ -113,6 +143,9 @@ impl SitemapFile {
             (report.is_cut && limits.max_bytes >= MAX_BYTES) || page.response().body.len() as u64 > MAX_BYTES;
         // The end of a document that was cut is missing because of that.
         self.is_damaged = (report.is_damaged && !report.is_cut) || report.is_too_deep;
+        if report.kind.is_some_and(|kind| kind != SitemapKind::Text) {
+            self.xml_fault = xml_fault(&page.response().body, limits.max_bytes);
+        }
         if !matches!(report.kind, Some(SitemapKind::UrlSet | SitemapKind::Index)) {
             // Feeds have dates of other forms.
             (self.wrong_dates, self.dates) = (0, Vec::new());
@@ -129,7 +162,7 @@ impl SitemapFile {
         let is_of_urls = matches!(self.kind.as_deref(), Some("urlset" | "index"));
         let faults = [
             self.kind.is_none().then(|| "no sitemap".to_owned()),
-            self.is_damaged.then(|| "damaged".to_owned()),
+            self.xml_fault.clone().or_else(|| self.is_damaged.then(|| "damaged".to_owned())),
             entries(self.invalid, "without an http or https URL"),
             entries(self.relative, "with a relative URL"),
             (is_of_urls && self.entries + self.invalid == 0).then(|| "no entries".to_owned()),
@@ -139,8 +172,8 @@ impl SitemapFile {
     }
 }
 
-/// Whether a text is a date of the profile of ISO 8601 that sitemaps have (W3C NOTE-datetime; a time without a zone is accepted, as in the
-/// schema of sitemaps.org), and not later than a day from now.
+/// Whether a text is a date of the profile of ISO 8601 that sitemaps have (W3C NOTE-datetime, where a time has a zone), and not later than a day
+/// from now.
 fn is_past_date(text: &str, now: Timestamp) -> bool {
     let (date, time) = text.split_once('T').map_or((text, None), |(date, time)| (date, Some(time)));
     let first = format!("{date}{}", "-01".repeat(2 - date.matches('-').count().min(2)));
@@ -152,7 +185,7 @@ fn is_past_date(text: &str, now: Timestamp) -> bool {
         && time.is_none_or(|time| date.len() == 10 && is_time(time))
 }
 
-/// Whether a text is a time of the day, with or without its zone: `10:30Z`, `10:30:59.25+02:00`.
+/// Whether a text is a time of the day with its zone: `10:30Z`, `10:30:59.25+02:00`.
 fn is_time(text: &str) -> bool {
     let end = text.find(['Z', '+', '-']).unwrap_or(text.len());
     let (time, zone) = text.split_at(end);
@@ -172,7 +205,7 @@ fn is_time(text: &str) -> bool {
         || (seconds.starts_with(':')
             && is_below(seconds.get(1..3), 61)
             && seconds.get(3..).is_some_and(is_fraction));
-    let is_zone = zone.is_empty() || zone == "Z" || (zone.len() == 6 && is_hour(&zone[1..]));
+    let is_zone = zone == "Z" || (zone.len() == 6 && is_hour(&zone[1..]));
     time.is_ascii() && zone.is_ascii() && is_hour(time) && is_second && is_zone
 }
 
@@ -192,7 +225,6 @@ mod tests {
             "2026-11-26T10:00Z",
             "2026-11-26T10:00:59+02:00",
             "2026-11-26T10:00:59.25-11:30",
-            "2026-11-26T10:00:59",
         ] {
             assert!(is_past_date(date, now), "{date}");
         }
@@ -208,6 +240,7 @@ mod tests {
             "2026-11T10:00Z",
             "2026-11-26T25:00Z",
             "2026-11-26T10:00:59.Z",
+            "2026-11-26T10:00:59",
             "2026-11-26T10:00+2",
             "2026-11-26Té0:00Z",
             "Thu, 26 Nov 2026 10:00:00 GMT",

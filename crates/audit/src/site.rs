@@ -34,6 +34,7 @@ use crate::edges::EdgeReader;
 use crate::finding::Finding;
 use crate::logs::{Joined, Logs};
 use crate::record::{Edge, EdgeKind, Kind, Record};
+use crate::refusals::{is_refusal, is_timeout};
 use crate::segment::{Judged, Locator, answer_at, no_entry};
 use crate::tls::TlsRecord;
 use huntsman_disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter, Spool, put_number};
@@ -78,7 +79,7 @@ impl Fault {
         match reason {
             "dns" => Self::Dns,
             "connect" | "tls" | "connection_reset" | "bad_response" => Self::Connection,
-            reason if reason.ends_with("_timeout") => Self::Timeout,
+            reason if is_timeout(reason) => Self::Timeout,
             _ => Self::Unverified,
         }
     }
@@ -86,9 +87,12 @@ impl Fault {
     /// What is wrong with an answer of this status; `None` if nothing is.
     pub(crate) fn of_status(status: u16) -> Option<Self> {
         match status {
-            401 | 403 | 406 | 407 | 429 | 451 | 999 => Some(Self::Unverified),
+            // An own page that is out of order is a fault, and external ones are told apart where they are judged.
+            503 => Some(Self::Server(503)),
+            status if is_refusal(status) => Some(Self::Unverified),
             400..=499 => Some(Self::Client(status)),
-            500..=599 => Some(Self::Server(status)),
+            // Statuses that no standard has are read as 5xx (RFC 9110, section 15).
+            500.. => Some(Self::Server(status)),
             _ => None,
         }
     }

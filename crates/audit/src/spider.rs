@@ -7,9 +7,9 @@ use std::time::Duration;
 use http::{Method, header};
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
-    AllowedAddresses, Component, Context, DownloaderMiddleware, Error, Event, FetchError, Hooks, Observer,
-    OnFollow, OnRequest, Output, Page, PageNeeds, Request, Result, Settings, Sitemap, SitemapLimits,
-    SitemapReport, Spider, SpiderMiddleware, Start, Timestamp, meta,
+    AllowedAddresses, Component, Context, DownloaderMiddleware, Error, Event, FetchError, FetchErrorKind,
+    Hooks, Observer, OnFollow, OnRequest, Output, Page, PageNeeds, Request, Result, Settings, Sitemap,
+    SitemapLimits, SitemapReport, Spider, SpiderMiddleware, Start, Timestamp, meta,
 };
 use huntsman_middleware::{AuditSettings, Offsite};
 use url::Url;
@@ -17,10 +17,12 @@ use url::Url;
 use crate::answer_record::record_of;
 use crate::custom::CustomReader;
 use crate::documents::{self, PdfReader};
+use crate::failure;
 use crate::finding::{Finding, Findings};
 use crate::logs::Logs;
 use crate::page::{AuditedPage, IsNamed, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
+use crate::refusals;
 use crate::rendering::DONT_RENDER;
 use crate::robots_files::SitemapFile;
 use crate::rule::RuleSet;
@@ -40,6 +42,8 @@ const PROBE: &str = "/huntsman-audit-looks-for-a-page-that-is-missing";
 const OLD_TLS: &str = "/huntsman-audit-asks-for-old-versions-of-tls";
 /// How long a broken external URL waits for its last try.
 pub(crate) const LAST_TRY: Duration = Duration::from_secs(5);
+/// Bytes of an image or a medium that are received to learn its size, if its server does not state it.
+const MAX_COUNTED: u64 = 16 << 20;
 /// Maximum number of characters of an excerpt of an error, and of a header.
 pub(crate) const MAX_DETAIL: usize = 300;
 
@@ -218,11 +222,7 @@ impl AuditSpider {
         let named = html.canonical.iter().chain(html.next.iter()).chain(html.prev.iter());
         let named = named.chain(html.alternates.iter().map(|alternate| &alternate.url));
         for url in named.filter(|url| **url != record.url).filter_map(|url| Url::parse(url).ok()) {
-            if in_scope(&url, &cx) {
-                out.request(Request::get(url));
-            } else if self.reach.external && may_be_asked(&url, &cx) {
-                out.request(external(url, 1));
-            }
+            ask_for_named(url, self.reach, &cx, out);
         }
     }
 
@@ -329,9 +329,15 @@ impl AuditSpider {
         let tried = request.meta_value(TRY).unwrap_or(0);
         let is_head = request.method == Method::HEAD;
         let mut next = match kind {
-            Kind::External if is_broken && tried < 2 => external(request.url.clone(), tried + 1),
+            Kind::External if is_broken && tried < 2 => {
+                external(request.url.clone(), tried + 1).with_meta(refusals::SEEMS_BROKEN, true)
+            }
+            // The size of an image is wanted, and not the image.
             Kind::Resource | Kind::Icon if is_broken && is_head => {
                 of_kind(Request::get(request.url.clone()), kind)
+                    .with_meta(meta::DOWNLOAD_COUNT, true)
+                    .with_meta(meta::DOWNLOAD_MAXSIZE, MAX_COUNTED)
+                    .with_meta(meta::DOWNLOAD_TRUNCATE, true)
             }
             _ => return false,
         };
@@ -455,8 +461,11 @@ impl Spider for AuditSpider {
             }
             _ => {}
         }
-        let status = page.response().status;
-        let is_broken = status.is_client_error() || status.is_server_error();
+        let status = page.response().status.as_u16();
+        let is_broken = match record.kind {
+            Kind::External => refusals::is_worth_asking_again(status, record.is_head, record.is_challenge),
+            _ => status >= 400,
+        };
         // Some servers refuse HEAD, and some answer it without a length.
         let has_no_length = record.is_head && record.kind == Kind::Resource && record.wire_bytes == 0;
         if self.try_again(page.request(), is_broken || has_no_length, out) {
@@ -490,8 +499,9 @@ impl Spider for AuditSpider {
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<Answered>) -> Result<()> {
         let fetch = error.downcast_ref::<FetchError>();
         let name = reason_of(error, fetch);
-        let is_refused = name == "address_refused";
-        if !is_refused && name != "robots_unreachable" && self.try_again(request, true, out) {
+        let is_final = matches!(name.as_str(), "address_refused" | "robots_unreachable" | refusals::REASON)
+            || (kind_of(request) == Kind::External && refusals::is_timeout(&name));
+        if !is_final && self.try_again(request, true, out) {
             return Ok(());
         }
         if matches!(kind_of(request), Kind::Plain | Kind::Again | Kind::OldTls) {
@@ -500,10 +510,18 @@ impl Spider for AuditSpider {
             return Ok(());
         }
         let url = without_fragment(&request.url);
-        if name == "robots_unreachable" {
+        let kind = fetch.map(|fetch| fetch.kind().name());
+        let is_of_robots = name == "robots_unreachable";
+        if is_of_robots {
             // What is wrong with the host shows in its robots.txt.
             self.ask_for_robots(&request.url, out);
         }
+        let detail = match fetch {
+            Some(fetch) if fetch.kind() != FetchErrorKind::Middleware => {
+                failure::told(fetch.kind().name(), &fetch.to_string())
+            }
+            _ => error.to_string(),
+        };
         let mut record = Record {
             url,
             kind: kind_of(request),
@@ -511,7 +529,8 @@ impl Spider for AuditSpider {
             is_head: request.method == Method::HEAD,
             status: fetch.and_then(FetchError::status).map(|status| status.as_u16()),
             error: Some(name),
-            detail: Some(error.to_string().chars().take(MAX_DETAIL).collect()),
+            detail: Some(detail.chars().take(MAX_DETAIL).collect()),
+            robots_error: kind.filter(|_| is_of_robots).map(str::to_owned),
             ..Record::default()
         };
         self.add_tls(&mut record, fetch.and_then(TlsRecord::of_error), out);
@@ -522,7 +541,7 @@ impl Spider for AuditSpider {
 
 /// The record of a sitemap, whose entries are its edges. It is read a second time for that, in which nothing is kept of what is not listed. Of a
 /// robots.txt that names sitemaps it is the record of that file.
-pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, out: &mut Output<Answered>) {
+pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, reach: Reach, out: &mut Output<Answered>) {
     let mut record = record_of(page);
     if page.request().meta_flag(meta::SITEMAP_ROBOTS) {
         return out.item(record.into());
@@ -532,12 +551,37 @@ pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, out: &mut Output<A
     let mut file = SitemapFile::default();
     let mut edges = Vec::new();
     for entry in Sitemap::new(&page.response().body, page.url(), limits) {
-        file.add_date(&entry, now);
+        file.add(&entry, now);
         edges.push(Edge::new(&without_fragment(&entry.loc), EdgeKind::Sitemap));
     }
     file.finish(page, report, limits);
+    if reach.follow {
+        ask_for_translations(&file, &edges, reach, out);
+    }
     (record.kind, record.sitemap) = (Kind::Sitemap, Some(file));
     out.item(Answered { edges, ..record.into() });
+}
+
+/// Asks for pages in other languages that a sitemap names and does not list.
+fn ask_for_translations(file: &SitemapFile, edges: &[Edge], reach: Reach, out: &mut Output<Answered>) {
+    let cx = out.context().clone();
+    let mut known: HashSet<&str> = edges.iter().map(|edge| edge.to.as_str()).collect();
+    for alternate in file.translations.iter().flat_map(|translations| &translations.alternates) {
+        if known.insert(&alternate.url)
+            && let Ok(url) = Url::parse(&alternate.url)
+        {
+            ask_for_named(url, reach, &cx, out);
+        }
+    }
+}
+
+/// Asks for a page that is named as canonical, as the next one or in another language.
+fn ask_for_named(url: Url, reach: Reach, cx: &Context, out: &mut Output<Answered>) {
+    if in_scope(&url, cx) {
+        out.request(Request::get(url));
+    } else if reach.external && may_be_asked(&url, cx) {
+        out.request(external(url, 1));
+    }
 }
 
 /// The name of the reason why a request failed. If a middleware dropped it, its reason is not among the kinds of errors, and begins the message.
@@ -545,7 +589,7 @@ fn reason_of(error: &Error, fetch: Option<&FetchError>) -> String {
     let kind = fetch.map_or("error", |error| error.kind().name());
     let message = error.to_string();
     match message.split_once(": ") {
-        Some((name, _)) if kind == "middleware_error" && name == "robots_unreachable" => name.to_owned(),
+        Some((name @ ("robots_unreachable" | refusals::REASON), _)) => name.to_owned(),
         _ => kind.to_owned(),
     }
 }

@@ -85,8 +85,8 @@ impl DropReason {
         self
     }
 
-    /// Adds the error that caused the drop.
-    pub(crate) fn with_error(mut self, error: Error) -> Self {
+    /// Adds the error that caused the drop, which the spider's `failed` gets. Without one it gets a [`FetchError`] made of the reason.
+    pub fn with_error(mut self, error: Error) -> Self {
         self.cause = Cause(Some(Arc::new(error)));
         self
     }

@@ -377,7 +377,11 @@ impl Rules {
         if verdict == OnDownload::Deliver {
             response.add_flag("download_stopped");
         } else if !bodiless && !self.wanted.reads(request, &response.headers) {
-            if status.is_success() {
+            if status.is_success() && request.meta_flag(meta::DOWNLOAD_COUNT) {
+                let most = request.meta_value(meta::DOWNLOAD_MAXSIZE).unwrap_or(self.limits.decode.max_size);
+                let counted = body::count(&mut answer, most, watch, timer).await?;
+                take(&mut response, counted, &self.limits);
+            } else if status.is_success() {
                 let shown = response.header(header::CONTENT_TYPE).unwrap_or("by its name").to_owned();
                 let message = format!("neither markup nor text ({shown}): not read");
                 return Err(FetchError::new(FetchErrorKind::ContentType, message)

@@ -87,6 +87,7 @@ mod stats;
 pub mod terminal;
 mod text_source;
 mod wanted_bodies;
+mod well_formed;
 
 pub use at_end::{AtEnd, CrawlEnd};
 pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
@@ -196,3 +197,4 @@ pub use start_urls::{StartUrls, parse_web_url};
 pub use state::State;
 pub use stats::{Counter, Stats};
 pub use wanted_bodies::WantedBodies;
+pub use well_formed::xml_fault;

@@ -196,6 +196,9 @@ pub const DOWNLOAD_WARNSIZE: MetaKey<u64> = MetaKey::new("download_warnsize");
 pub const DOWNLOAD_TRUNCATE: MetaKey<bool> = MetaKey::new("download_truncate");
 /// The body is read even if it is neither markup nor text.
 pub const DOWNLOAD_BINARY: MetaKey<bool> = MetaKey::new("download_binary");
+/// A body that is neither markup nor text is received up to the largest size and counted in [`wire_bytes`](crate::Response::wire_bytes), and not kept:
+/// the response has an empty body and the flag `unread`. One that is larger has the flag `truncated`, too.
+pub const DOWNLOAD_COUNT: MetaKey<bool> = MetaKey::new("download_count");
 /// Nothing is downloaded. The server of an https URL is only asked whether it accepts TLS below 1.2: the response has no body, status 204, and in
 /// [`tls_version`](crate::Response::tls_version) the highest of these versions that the server accepts, or `None`. Through a proxy it is not asked.
 pub const OLD_TLS: MetaKey<bool> = MetaKey::new("old_tls");

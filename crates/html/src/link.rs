@@ -76,7 +76,7 @@ impl Link<'_> {
 /// The element that loads a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceKind {
-    /// `img src`.
+    /// `img src`, and `src` of an `input` of the type `image`.
     Image,
     /// One candidate of a `srcset` (of `img` or `source`).
     ImageCandidate,

@@ -374,6 +374,10 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
     fn resource(&mut self, tag: Tag, name: Name) {
         let kinds: &[(Slot, ResourceKind)] = match tag {
             Tag::Img => &[(Slot::Src, ResourceKind::Image), (Slot::Srcset, ResourceKind::ImageCandidate)],
+            // The value of the attribute is read as written: nobody writes it with references.
+            Tag::Input if self.raw(Slot::Type).trim_ascii().eq_ignore_ascii_case(b"image") => {
+                &[(Slot::Src, ResourceKind::Image)]
+            }
             Tag::Source => &[(Slot::Src, ResourceKind::Media), (Slot::Srcset, ResourceKind::ImageCandidate)],
             Tag::Media => &[(Slot::Src, ResourceKind::Media), (Slot::Poster, ResourceKind::Poster)],
             Tag::Script => &[(Slot::Src, ResourceKind::Script)],

@@ -9,9 +9,9 @@ use std::time::Duration;
 use http::header;
 use huntsman_crawler::robots::{MAX_BYTES, Meaning, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
-    Change, Component, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, Hooks,
-    HostKey, HostNote, OnRequest, Politeness, Request, Response, Result, Settings, Timestamp, log, meta,
-    seconds, settings,
+    Change, Component, Context, DownloaderMiddleware, DropReason, Error, Event, FetchError, FetchErrorKind,
+    Hooks, HostKey, HostNote, OnRequest, Politeness, Request, Response, Result, Settings, Timestamp, log,
+    meta, seconds, settings,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -74,7 +74,8 @@ mod stored;
 /// of one authority wait for a single fetch, which goes through the downloader chain and the slot of the host. A 2xx
 /// response is parsed; 4xx except 429 allows everything. Any other status, more than 5 redirects, and network errors
 /// forbid everything for the time being: requests wait in the queue while the file is requested again after
-/// `robots_retry_delays`, then they are dropped with reason `robots_unreachable` for `robots_error_ttl`. A file is used
+/// `robots_retry_delays`, then they are dropped with reason `robots_unreachable` for `robots_error_ttl`. The spider's `failed`
+/// gets a [`FetchError`] of the kind that kept the file away, such as `dns`; that of a status is `middleware_error`. A file is used
 /// for `robots_ttl`, or its max-age if that is shorter.
 ///
 /// `Crawl-delay` and `Request-rate` set the delay of the slot; above `robots_max_crawl_delay` the authority is skipped
@@ -103,6 +104,8 @@ type Fetching = Pin<Box<dyn Future<Output = Result<Response, FetchError>> + Send
 /// Fetches a file: through the engine, or with a function of a test.
 type Fetch = Box<dyn Fn(Request, Context) -> Fetching + Send + Sync>;
 
+/// The reason why a request is dropped whose robots.txt could not be had.
+const ROBOTS_UNREACHABLE: &str = "robots_unreachable";
 /// Maximum number of redirects that are followed for a file (RFC 9309, section 2.3.1.2).
 const MAX_REDIRECTS: u64 = 5;
 /// A file is kept at least this long, whatever its max-age says.
@@ -129,7 +132,7 @@ enum Verdict {
     /// The file could not be fetched; it will be requested again.
     Wait(String),
     /// The file could not be fetched several times, or no request to its host is allowed at all.
-    Refuse { reason: &'static str, why: String },
+    Refuse { reason: &'static str, why: String, kind: FetchErrorKind },
 }
 
 /// One fetch, shared by all requests that wait for it. If the task that fetches is dropped, another one takes over.
@@ -218,7 +221,7 @@ impl Inner {
         cx.stats().inc("robotstxt/request_count");
         let answer = (self.fetch)(robots, cx.clone()).await;
         let now = cx.now();
-        let why = match answer {
+        let (why, kind) = match answer {
             Ok(response) => {
                 let status = response.status;
                 cx.stats().inc("robotstxt/response_count");
@@ -230,17 +233,20 @@ impl Inner {
                         let cached = CachedVerdict::rules(RobotsAgent::allow_all(), Duration::ZERO, until);
                         return FetchedRules { cached, stored: Some(stored::none(until)) };
                     }
-                    Meaning::DisallowAll => format!("robots.txt of {authority} answered {status}"),
+                    Meaning::DisallowAll => {
+                        (format!("robots.txt of {authority} answered {status}"), FetchErrorKind::Middleware)
+                    }
                 }
             }
             Err(error) => {
                 cx.stats().inc(&format!("robotstxt/exception_count/{}", error.kind().name()));
                 if error.kind() == FetchErrorKind::AddressRefused {
                     // Another request would fail in the same way.
-                    let verdict = Verdict::Refuse { reason: error.kind().name(), why: error.to_string() };
+                    let (reason, why) = (error.kind().name(), error.to_string());
+                    let verdict = Verdict::Refuse { reason, why, kind: error.kind() };
                     return CachedVerdict { verdict, until: now + self.ttl, failures: 0 }.into();
                 }
-                format!("robots.txt of {authority}: {error}")
+                (format!("robots.txt of {authority}: {error}"), error.kind())
             }
         };
         cx.stats().inc("robotstxt/unreachable");
@@ -257,7 +263,7 @@ impl Inner {
             }
             None => {
                 log::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
-                let verdict = Verdict::Refuse { reason: "robots_unreachable", why };
+                let verdict = Verdict::Refuse { reason: ROBOTS_UNREACHABLE, why, kind };
                 CachedVerdict { verdict, until: now + self.error_ttl, failures: 0 }.into()
             }
         }
@@ -493,14 +499,17 @@ impl DownloaderMiddleware for RobotsTxt {
                 let mut parked = request.clone();
                 added::strip(&mut parked);
                 parked.not_before = Some(cached.until);
-                parked.set_meta(meta::PARKED_REASON, "robots_unreachable".to_owned());
+                parked.set_meta(meta::PARKED_REASON, ROBOTS_UNREACHABLE.to_owned());
                 chain::set_unfiltered(&mut parked, Self::NAME);
                 Ok(OnRequest::Reschedule(Box::new(parked)))
             }
-            Verdict::Refuse { reason, why } => {
+            Verdict::Refuse { reason, why, kind } => {
                 let dropped = match *reason {
-                    "address_refused" => DropReason::skipped(*reason),
-                    _ => DropReason::failed(*reason),
+                    ROBOTS_UNREACHABLE => {
+                        let error = Error::from(FetchError::new(*kind, why.clone()));
+                        DropReason::failed(*reason).with_error(error.context(*reason))
+                    }
+                    _ => DropReason::skipped(*reason),
                 };
                 Ok(OnRequest::Drop(dropped.detail(why.clone())))
             }

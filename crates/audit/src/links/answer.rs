@@ -7,6 +7,7 @@ use url::Url;
 use super::options::LinkOptions;
 use crate::answer_record::record_of;
 use crate::page::without_fragment;
+use crate::refusals::is_refusal;
 
 /// Ids of a page that are kept.
 const MAX_ANCHORS: usize = 100_000;
@@ -122,12 +123,10 @@ impl Answer {
         if self.is_challenge {
             return outcome(LinkState::Unverified, Some("the server asks for a browser".to_owned()));
         }
-        match self.status {
-            401 | 403 | 406 | 407 | 429 | 451 | 503 | 999 => {
-                outcome(LinkState::Unverified, Some("the server refuses to answer robots".to_owned()))
-            }
-            status => outcome(LinkState::Broken, Some(format!("the server answers {status}"))),
+        if is_refusal(self.status) {
+            return outcome(LinkState::Unverified, Some("the server refuses to answer robots".to_owned()));
         }
+        outcome(LinkState::Broken, Some(format!("the server answers {}", self.status)))
     }
 
     fn has_anchor(&self, fragment: &str) -> bool {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
-    CrawlReport, CrawlerBuilder, Downloader, Event, HttpDownloader, Layer, Layers, Profile, Result, Timestamp,
+    CrawlReport, CrawlerBuilder, Downloader, Event, HttpDownloader, Layer, Layers, Profile, Result, Settings,
+    Timestamp,
 };
 use huntsman_middleware::Defaults;
 use serde::Serialize;
@@ -18,6 +19,7 @@ use super::reference::{Reference, Target, is_mail_address};
 use super::source::{Sources, UnreadSource};
 use super::spider::{Found, LinkSpider};
 use crate::page::without_fragment;
+use crate::refusals::Refusals;
 use crate::site::Refused;
 
 /// Redirects that are followed.
@@ -157,16 +159,25 @@ impl LinkCheck {
             Arc::clone(&found),
         );
         let drops = Arc::clone(&found);
-        let builder = CrawlerBuilder::new(spider).plugin(Defaults).layers(self.layers).observer(
-            move |event: &Event<'_>| {
-                if let Event::RequestDropped(drop) = event {
-                    let refused = Refused { reason: drop.reason.to_string(), detail: drop.detail.clone() };
-                    let url =
-                        Url::parse(&drop.url).map_or_else(|_| drop.url.clone(), |url| without_fragment(&url));
-                    drops.lock().unwrap_or_else(PoisonError::into_inner).refused.insert(url, refused);
+        let builder = CrawlerBuilder::new(spider)
+            .plugin(Defaults)
+            .component(|_: &Settings| Ok(Some(Refusals::default())))
+            .layers(self.layers);
+        let builder = builder.observer(move |event: &Event<'_>| {
+            if let Event::RequestDropped(drop) = event {
+                let refused = Refused { reason: drop.reason.to_string(), detail: drop.detail.clone() };
+                let url =
+                    Url::parse(&drop.url).map_or_else(|_| drop.url.clone(), |url| without_fragment(&url));
+                let mut found = drops.lock().unwrap_or_else(PoisonError::into_inner);
+                // That a host rests says less than how it failed before.
+                match found.refused.get(&url) {
+                    Some(known) if is_fault_of_host(&known.reason) && !is_fault_of_host(&refused.reason) => {}
+                    _ => {
+                        found.refused.insert(url, refused);
+                    }
                 }
-            },
-        );
+            }
+        });
         let builder = match self.downloader {
             Some(install) => install(builder),
             None => builder.downloader_with(HttpDownloader::new),
@@ -289,7 +300,9 @@ impl Judge<'_> {
             }
             "robots_unreachable" => {
                 // A host that cannot be reached at all is the fault of its links.
-                let robots = url.join("/robots.txt").ok().and_then(|robots| refused(robots.as_str()));
+                let robots = url.join("/robots.txt").ok();
+                let robots = robots.filter(|robots| !self.found.answers.contains_key(robots.as_str()));
+                let robots = robots.and_then(|robots| refused(robots.as_str()));
                 match robots.filter(|robots| is_fault_of_host(&robots.reason)) {
                     Some(Refused { reason, detail }) => LinkOutcome::because(
                         LinkState::Broken,

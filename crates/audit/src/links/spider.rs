@@ -13,7 +13,9 @@ use super::cache::Cache;
 use super::extract::{self, Format};
 use super::options::LinkOptions;
 use super::reference::{Base, Reference, Target};
+use crate::failure;
 use crate::page::without_fragment;
+use crate::refusals;
 use crate::site::Refused;
 use crate::spider::{LAST_TRY, TRY, external, keep_redirects};
 
@@ -132,7 +134,8 @@ impl LinkSpider {
         if tried >= 2 {
             return false;
         }
-        let next = asking(request.url.clone(), tried + 1).unfiltered();
+        let next =
+            asking(request.url.clone(), tried + 1).unfiltered().with_meta(refusals::SEEMS_BROKEN, true);
         out.request(if tried == 0 { next } else { next.after(LAST_TRY) });
         true
     }
@@ -170,7 +173,14 @@ impl Spider for LinkSpider {
         let answer = Answer::of(page, self.anchors(page));
         match &answer.redirect {
             Some(target) => self.follow(request, target, out),
-            None if !self.options.accepts(&request.url, answer.status) && Self::try_again(request, out) => {
+            None if !self.options.accepts(&request.url, answer.status)
+                && refusals::is_worth_asking_again(
+                    answer.status,
+                    request.method == Method::HEAD,
+                    answer.is_challenge,
+                )
+                && Self::try_again(request, out) =>
+            {
                 return Ok(());
             }
             None => {}
@@ -184,13 +194,23 @@ impl Spider for LinkSpider {
     }
 
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<()>) -> Result<()> {
-        let kind = error.downcast_ref::<FetchError>().map(|error| error.kind().name());
+        let fetch = error.downcast_ref::<FetchError>();
+        let kind = fetch.map(|error| error.kind().name());
         if kind == Some("address_refused") || request.meta_flag(IS_ROBOTS) {
             return Ok(());
         }
         if error.to_string().starts_with("robots_unreachable") {
-            // What is wrong with the host shows in its robots.txt.
+            // What is wrong with the host shows in its robots.txt, now and at a second request.
             let robots = request.url.join("/robots.txt").ok();
+            if let (Some(robots), Some(fetch)) = (&robots, fetch) {
+                let kind = fetch.kind().name();
+                let refused = Refused {
+                    reason: kind.to_owned(),
+                    detail: Some(failure::told(kind, &fetch.to_string())),
+                };
+                let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.refused.entry(robots.to_string()).or_insert(refused);
+            }
             let mut asked = self.robots.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(robots) = robots.filter(|robots| asked.insert(robots.to_string())) {
                 let request = Request::get(robots)
@@ -200,7 +220,11 @@ impl Spider for LinkSpider {
             }
             return Ok(());
         }
-        Self::try_again(request, out);
+        let is_final =
+            error.to_string().starts_with(refusals::REASON) || kind.is_some_and(refusals::is_timeout);
+        if !is_final {
+            Self::try_again(request, out);
+        }
         Ok(())
     }
 }

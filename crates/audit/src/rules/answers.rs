@@ -23,7 +23,7 @@ const CODES: &[Code] = &[
         .source("RFC 6585").example("GET /a -> 429", "GET /a -> 200"),
     code("external-unverified")
         .headline("Links to other sites that could not be checked").severity(Notice)
-        .text("A link to another site answers 401, 403, 406, 407, 429, 451, 503 or 999 or with a challenge, not in time, or is disallowed by robots.txt.", "It may work for readers and may not.", "Look at it in a browser.")
+        .text("A link to another site answers 401, 403, 406, 407, 429, 451, 503 or 999 or with a challenge, not in time, or is disallowed by robots.txt. Or its host did so three times and was left alone, or rests after failures.", "It may work for readers and may not.", "Look at it in a browser.")
         .example("<a href=\"https://example.org/\">  (403)", "<a href=\"https://example.org/\">  (200)"),
     code("resource-broken")
         .headline("Broken scripts, styles, frames and media").severity(Error)
@@ -35,7 +35,7 @@ const CODES: &[Code] = &[
         .source("Google Search Central: soft 404").example("GET /no-such-page -> 200", "GET /no-such-page -> 404"),
     code("robots-unreachable")
         .headline("robots.txt files that cannot be read").severity(Error)
-        .text("The robots.txt of a host of the site answers 5xx or 429, or not at all, so that its pages were not asked for.", "Robots must not visit the host.", "Answer 200 with the file, or 404.")
+        .text("The robots.txt of a host of the site answers 5xx or 429, redirects without end, or does not answer, so that its pages were not asked for.", "Robots must not visit the host.", "Answer 200 with the file, or 404.")
         .source("RFC 9309").example("GET /robots.txt -> 503", "GET /robots.txt -> 200"),
     code("content-type-wrong")
         .headline("Files with a wrong media type")
@@ -46,6 +46,9 @@ const CODES: &[Code] = &[
         .text("The body of a URL of the site ends before the length that its headers state, or in the middle of its compression, also after retries.", "Readers and robots get a part of it, or nothing.", "Look for what breaks off in the log of the server, or for a wrong Content-Length.")
         .example("Content-Length: 5000, and 3,000 bytes", "Content-Length: 3000, and 3,000 bytes"),
 ];
+
+/// Why URLs of other sites were not asked for, though they were wanted: the rules of their hosts, and hosts that rest after failures.
+const UNASKED: [&str; 5] = ["robots", "crawl_delay", "robots_unreachable", "host_parked", "host_down"];
 
 pub(super) struct Answers;
 
@@ -131,7 +134,8 @@ fn of_answer(site: &Site, address: Address<'_>, findings: &mut Findings) {
 /// Whether the answer for a robots.txt means that robots must not visit the host (RFC 9309, section 2.3.1).
 fn is_unreachable(robots: Address<'_>) -> bool {
     match robots.status() {
-        Some(status) => status == 429 || status >= 500,
+        // A redirect that does not end, too.
+        Some(status) => status == 429 || status >= 500 || (300..400).contains(&status),
         None => !matches!(robots.fault(), None | Some(Fault::Dns)),
     }
 }
@@ -145,8 +149,8 @@ fn unverified(target: Address<'_>) -> Option<serde_json::Value> {
     let end = match resolution.end {
         End::At(end) if !end.is_own() => end,
         End::Unknown(end) if !end.is_own() => {
-            let refused = end.refused().filter(|refused| refused.reason == "robots")?;
-            return Some(refused.detail.unwrap_or_else(|| "robots.txt".to_owned()).into());
+            let refused = end.refused().filter(|refused| UNASKED.contains(&refused.reason.as_str()))?;
+            return Some(refused.detail.unwrap_or(refused.reason).into());
         }
         _ => return None,
     };

@@ -8,6 +8,8 @@ use crate::code::PageClass::{Html, Indexable};
 use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings};
 use crate::page::{AuditedPage, without_fragment};
+use crate::record::Kind;
+use crate::robots_files::Translations;
 use crate::rule::Rule;
 use crate::site::{Answer, Fault, Site};
 
@@ -157,40 +159,16 @@ impl Rule for Hreflang {
             return;
         }
         entries(page, &alternates, findings);
-        let own = without_fragment(page.url());
-        let of_own = || alternates.iter().filter(|(.., url, _)| url.as_ref() == Some(&own));
-        if of_own().next().is_none() {
-            findings.add(Finding::of("hreflang-no-self"));
-        }
-        let languages: BTreeSet<String> =
-            alternates.iter().filter(|(lang, ..)| lang != DEFAULT).map(|(lang, ..)| primary(lang)).collect();
-        let has_default = alternates.iter().any(|(lang, ..)| lang == DEFAULT);
-        if languages.len() > 1 && !has_default {
-            findings
-                .add(Finding::of("hreflang-no-x-default").value(languages.into_iter().collect::<Vec<_>>()));
-        }
-        let mut by_url: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for (lang, href, url, offset) in &alternates {
+        for (_, href, url, offset) in &alternates {
             if url.is_some() && !href.to_ascii_lowercase().starts_with("http") {
                 let finding = Finding::of("hreflang-relative").value(href.as_str()).limit(url.as_deref());
                 findings.add(offset.map(|offset| page.place(offset)).into_iter().fold(finding, Finding::at));
             }
-            if let (Some(url), true) = (url, lang != DEFAULT) {
-                by_url.entry(url).or_default().insert(primary(lang));
-            }
         }
-        for (url, languages) in by_url.into_iter().filter(|(_, languages)| languages.len() > 1) {
-            findings.add(
-                Finding::of("hreflang-several").target(url).value(languages.into_iter().collect::<Vec<_>>()),
-            );
-        }
-        let said: BTreeSet<String> =
-            of_own().filter(|(lang, ..)| lang != DEFAULT).map(|(lang, ..)| primary(lang)).collect();
-        if let Some(lang) = page.lang().filter(|lang| !said.is_empty() && !said.contains(&primary(lang))) {
-            findings.add(
-                Finding::of("hreflang-mismatch").value(lang).limit(said.into_iter().collect::<Vec<_>>()),
-            );
-        }
+        let named: Vec<_> =
+            alternates.iter().map(|(lang, _, url, _)| (lang.as_str(), url.as_deref())).collect();
+        let own = without_fragment(page.url());
+        set(&own, page.lang().as_deref(), &named).into_iter().for_each(|finding| findings.add(finding));
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
@@ -199,11 +177,18 @@ impl Rule for Hreflang {
                 target(site, &page, url, findings);
             }
         }
+        for sitemap in sitemaps(site) {
+            for entry in sitemap.sitemap.iter().flat_map(|file| &file.translations) {
+                of_entry(site, entry, findings);
+            }
+        }
         let with_alternates = site.records_of(|page| page.is(Html) && page.has_alternates());
-        let pairs = with_alternates.flat_map(|page| {
-            let own = page.address();
-            let named = targets(&page).into_iter().filter_map(|url| site.find(url)?.requested());
-            named.filter(|other| *other != own).map(|other| (own, other)).collect::<Vec<_>>()
+        let pairs = with_alternates.chain(sitemaps(site)).flat_map(|answer| {
+            let named = answer.translations().filter_map(|(page, alternate)| {
+                let page = site.find(page)?.requested().filter(|page| page.is(Html))?;
+                Some((page, site.find(&alternate.url)?.requested()?))
+            });
+            named.filter(|(page, other)| page != other).collect::<Vec<_>>()
         });
         site.each_one_way(pairs, |from, to| {
             let is_judged = from.is(Indexable) && to.is(Indexable);
@@ -214,9 +199,77 @@ impl Rule for Hreflang {
     }
 }
 
+/// The sitemaps of the site.
+fn sitemaps(site: &Site) -> impl Iterator<Item = Answer<'_>> {
+    site.records_of(|address| address.is_own() && address.kind() == Some(Kind::Sitemap))
+}
+
+/// Judges what an entry of a sitemap names, as far as the page does not name it itself.
+fn of_entry(site: &Site, entry: &Translations, findings: &mut Findings) {
+    let page = site.find(&entry.url).and_then(|found| found.requested()).filter(|page| page.is(Indexable));
+    let Some(page) = page.and_then(|page| page.answer()) else { return };
+    let of_page = page.html.as_ref().map_or(&[][..], |html| html.alternates.as_slice());
+    for alternate in &entry.alternates {
+        let is_told = of_page.iter().any(|found| found.lang == alternate.lang);
+        if !is_told && !is_hreflang(&alternate.lang) {
+            let finding = Finding::of("hreflang-invalid-code").url(&page.url).group(&alternate.lang);
+            findings.add(finding.value(alternate.lang.as_str()));
+        }
+    }
+    if of_page.is_empty() {
+        let named: Vec<_> = entry
+            .alternates
+            .iter()
+            .map(|alternate| (alternate.lang.as_str(), Some(alternate.url.as_str())))
+            .collect();
+        let lang = page.html.as_ref().and_then(|html| html.lang.as_deref());
+        set(&page.url, lang, &named).into_iter().for_each(|finding| findings.add(finding.url(&page.url)));
+    }
+    let known = targets(&page);
+    let urls: BTreeSet<&str> = entry.alternates.iter().map(|alternate| alternate.url.as_str()).collect();
+    for url in urls.into_iter().filter(|url| *url != page.url && !known.contains(url)) {
+        target(site, &page, url, findings);
+    }
+}
+
+/// What is wrong with a set of languages and URLs that a page names, or a sitemap for it. `lang` is the language of the page.
+fn set(own: &str, lang: Option<&str>, named: &[(&str, Option<&str>)]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let of_own = || named.iter().filter(|(_, url)| *url == Some(own));
+    if of_own().next().is_none() {
+        found.push(Finding::of("hreflang-no-self"));
+    }
+    let primaries = |(lang, _): &(&str, Option<&str>)| (*lang != DEFAULT).then(|| primary(lang));
+    let languages: BTreeSet<String> = named.iter().filter_map(primaries).collect();
+    if languages.len() > 1 && named.iter().all(|(lang, _)| *lang != DEFAULT) {
+        found.push(Finding::of("hreflang-no-x-default").value(languages.into_iter().collect::<Vec<_>>()));
+    }
+    let mut by_lang: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut by_url: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (lang, url) in named.iter().filter_map(|(lang, url)| Some((*lang, (*url)?))) {
+        by_lang.entry(lang).or_default().insert(url);
+        if lang != DEFAULT {
+            by_url.entry(url).or_default().insert(primary(lang));
+        }
+    }
+    for (url, languages) in by_url.into_iter().filter(|(_, languages)| languages.len() > 1) {
+        let languages = languages.into_iter().collect::<Vec<_>>();
+        found.push(Finding::of("hreflang-several").target(url).value(languages));
+    }
+    for (lang, urls) in by_lang.into_iter().filter(|(_, urls)| urls.len() > 1) {
+        let urls = urls.into_iter().collect::<Vec<_>>();
+        found.push(Finding::of("hreflang-conflict").group(lang).value(urls));
+    }
+    let said: BTreeSet<String> = of_own().filter_map(primaries).collect();
+    if let Some(lang) = lang.filter(|lang| !said.is_empty() && !said.contains(&primary(lang))) {
+        let said = said.into_iter().collect::<Vec<_>>();
+        found.push(Finding::of("hreflang-mismatch").value(lang).limit(said));
+    }
+    found
+}
+
 /// What is wrong with single entries, and what contradicts each other.
 fn entries(page: &AuditedPage<'_>, alternates: &[Entry], findings: &mut Findings) {
-    let mut by_lang: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut sources: [BTreeSet<(&str, &str)>; 2] = Default::default();
     for (lang, _, url, offset) in alternates {
         let at = |code: &str| {
@@ -229,13 +282,8 @@ fn entries(page: &AuditedPage<'_>, alternates: &[Entry], findings: &mut Findings
             findings.add(at("hreflang-outside-head"));
         }
         if let Some(url) = url {
-            by_lang.entry(lang).or_default().insert(url);
             sources[usize::from(offset.is_none())].insert((lang, url));
         }
-    }
-    for (lang, urls) in by_lang.into_iter().filter(|(_, urls)| urls.len() > 1) {
-        let urls = urls.into_iter().collect::<Vec<_>>();
-        findings.add(Finding::of("hreflang-conflict").group(lang).value(urls));
     }
     let [of_html, of_headers] = sources;
     if !of_html.is_empty() && !of_headers.is_empty() && of_html != of_headers {

@@ -63,7 +63,7 @@ const CODES: &[Code] = &[
         .of_site()
         .judges(Any)
         .text(
-            "An image of the site answers 4xx or 5xx, or cannot be had.",
+            "An image that a page shows, or that an image button has, answers 4xx (other than 429; of another site also other than 401, 403, 406, 407, 451) or 5xx, or cannot be had.",
             "There is a hole in the page.",
             "Correct the address, or put the file there.",
         )
@@ -165,6 +165,14 @@ impl Rule for Images {
                 continue;
             };
             match answered.fault() {
+                // A test of the browser refuses robots, and lets readers in; 429 is about this audit.
+                Some(Fault::Unverified)
+                    if answered.is_own()
+                        && matches!(answered.status(), Some(401 | 403 | 406 | 407 | 451))
+                        && answered.answer().is_some_and(|answer| !answer.is_challenge) =>
+                {
+                    findings.add(told("img-broken").value(answered.status()));
+                }
                 Some(Fault::Client(_) | Fault::Server(_) | Fault::Connection | Fault::Timeout) => {
                     let said: serde_json::Value = match answered.status() {
                         Some(status) => status.into(),

@@ -23,7 +23,7 @@ const fn code(name: &'static str) -> Code {
 const CODES: &[Code] = &[
     code("sitemap-invalid")
         .headline("Sitemaps that cannot be read").severity(Error)
-        .text("A sitemap that robots.txt or an index names answers 4xx or 5xx or not at all, or is no sitemap. Or a sitemap is damaged, has no entries, or has entries without an absolute http or https URL.", "Search engines do not learn of its pages.", "Correct the file, or the address where it is named.")
+        .text("A sitemap that robots.txt or an index names answers 4xx or 5xx or not at all, or is no sitemap. Or a sitemap is no well-formed XML, is damaged, has no entries, or has entries without an absolute http or https URL.", "Search engines do not learn of its pages.", "Correct the file, or the address where it is named.")
         .example("Sitemap: https://example.org/old.xml  (404)", "Sitemap: https://example.org/sitemap.xml  (200, <urlset>)"),
     code("sitemap-too-large")
         .headline("Sitemaps that are too large")
@@ -35,7 +35,7 @@ const CODES: &[Code] = &[
         .example("robots.txt without Sitemap, /sitemap.xml -> 404", "Sitemap: https://example.org/sitemap.xml"),
     code("sitemap-lastmod-invalid")
         .headline("Sitemaps with dates that are wrong")
-        .text("A `lastmod` of a sitemap is no W3C datetime, or more than a day ahead.", "Search engines do not trust the dates of this site any more.", "Write the day of the last change, such as 2026-11-26.")
+        .text("A `lastmod` of a sitemap is no W3C datetime, in which a time has a zone, or more than a day ahead.", "Search engines do not trust the dates of this site any more.", "Write the day of the last change, such as 2026-11-26.")
         .example("<lastmod>26.11.2026</lastmod>", "<lastmod>2026-11-26</lastmod>"),
     code("not-in-sitemap")
         .headline("Pages that no sitemap lists").severity(Notice).judges(Indexable)

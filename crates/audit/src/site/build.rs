@@ -269,7 +269,14 @@ fn refused_url(refusal: &[u8]) -> Result<String> {
 
 /// The URLs that an answer names besides those that it refers to.
 fn named(record: &Record) -> impl Iterator<Item = &str> {
-    record.redirect.as_deref().into_iter().chain(record.html.iter().flat_map(HtmlRecord::named))
+    let of_sitemap = record.sitemap.iter().flat_map(|_| record.translations());
+    let of_sitemap = of_sitemap.flat_map(|(url, alternate)| [url, alternate.url.as_str()]);
+    record
+        .redirect
+        .as_deref()
+        .into_iter()
+        .chain(record.html.iter().flat_map(HtmlRecord::named))
+        .chain(of_sitemap)
 }
 
 /// Calls `each` with the references of an answer.
@@ -487,7 +494,11 @@ impl Site {
             let robots = robots.filter(|robots| {
                 columns.has(*robots, Flag::ANSWERED) && columns.kind(*robots) == Kind::Robots
             });
-            let fault = robots.and_then(|robots| columns.fault(robots));
+            // The second request for the file may have been dropped, with others of a host that rests. Then the first one tells.
+            let fault = match robots {
+                Some(robots) => columns.fault(robots),
+                None => record.robots_error.as_deref().map(Fault::of_error),
+            };
             if let Some(fault @ (Fault::Dns | Fault::Connection)) = fault {
                 found.push((number, fault));
             }

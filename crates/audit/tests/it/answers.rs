@@ -142,3 +142,12 @@ async fn a_local_host_that_the_user_names_is_a_site_like_others() {
     assert!(urls_of(&other, "external-broken").is_empty(), "it is not asked");
     assert_eq!(issues_of(&other, "localhost-link").len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_robots_txt_that_redirects_to_itself_is_told() {
+    let robots = "https://a.example/robots.txt";
+    let web = ScriptedDownloader::new()
+        .respond(robots, Reply::redirect(302, robots))
+        .respond(START, Reply::html("<p>front"));
+    assert_eq!(urls_of(&run(web).await, "robots-unreachable"), [robots]);
+}

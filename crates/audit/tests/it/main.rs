@@ -9,6 +9,7 @@ mod custom;
 mod documents;
 mod encrypted;
 mod exports;
+mod external;
 mod issues;
 mod links;
 mod logs;

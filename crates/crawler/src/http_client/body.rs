@@ -114,6 +114,38 @@ pub(crate) async fn receive(
     Ok(received)
 }
 
+/// Receives a body to its end, or to `most` bytes unless that is 0, and keeps nothing of it.
+pub(crate) async fn count(
+    answer: &mut reqwest::Response,
+    most: u64,
+    watch: Watch<'_>,
+    timer: &mut Timer<'_>,
+) -> Result<Received, FetchError> {
+    let status = answer.status();
+    let mut received = Received::default();
+    loop {
+        let chunk = match next(answer, timer).await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(ReadError::Late(error)) => return Err(error.with_status(status)),
+            Err(ReadError::Broken(_)) => {
+                received.dataloss = true;
+                break;
+            }
+        };
+        received.wire_bytes += chunk.len() as u64;
+        match watch.bytes(&chunk) {
+            OnDownload::Drop => return Err(stopped(status)),
+            OnDownload::Deliver => received.stopped = true,
+            OnDownload::Continue => received.truncated = most > 0 && received.wire_bytes > most,
+        }
+        if received.stopped || received.truncated {
+            break;
+        }
+    }
+    Ok(received)
+}
+
 /// What came of a body until it failed.
 #[derive(Default)]
 pub(crate) struct Partial {

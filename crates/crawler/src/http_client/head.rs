@@ -24,7 +24,8 @@ impl HeadLimits {
         version: Version,
         headers: &HeaderMap,
     ) -> Result<(), String> {
-        if !(200..=599).contains(&status.as_u16()) {
+        // Some sites refuse robots by 999, a status beyond those of the standard. It is an answer, and to be read as one of 5xx (RFC 9110, section 15).
+        if status.is_informational() {
             return Err(format!("status {} is not a final response", status.as_u16()));
         }
         if headers.len() > self.lines {

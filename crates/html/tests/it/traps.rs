@@ -292,7 +292,7 @@ fn a_refresh_counts_only_near_the_start_and_outside_noscript() {
 fn resources_are_listed_when_asked_for() {
     let page = "<img src=/i.png srcset='/i2.png 2x, /i3.png 3x'><script src=/s.js></script><iframe src=/f></iframe>\
                 <form action=' /go '><video poster=/p.png src=/v><source src=/w srcset=/z></video><embed src=/e>\
-                <object data=/o></object><template><img src=/no></template><frame src=/fr>";
+                <object data=/o></object><input type=Image src=/b.png><input type=text src=/t.png><template><img src=/no></template><frame src=/fr>";
     use ResourceKind::{Embed, Form, Frame, Iframe, Image, ImageCandidate, Media, Poster, Script};
     let scan = Scan::of(page, &ScanOptions::everything());
     let found: Vec<_> = scan.resources(page).map(|resource| (resource.url, resource.kind)).collect();
@@ -311,6 +311,7 @@ fn resources_are_listed_when_asked_for() {
             ("/z", ImageCandidate),
             ("/e", Embed),
             ("/o", Embed),
+            ("/b.png", Image),
             ("/fr", Frame)
         ]
     );

@@ -251,11 +251,24 @@ async fn types_that_are_not_text_are_left_unread() {
             }
             let asked = Request::parse(&server.url(path)).unwrap().with_meta(meta::DOWNLOAD_BINARY, true);
             assert_eq!(fetch(&downloader, asked).await.expect("asked for").body.len(), 3_000);
+            let counted = Request::parse(&server.url(path)).unwrap().with_meta(meta::DOWNLOAD_COUNT, true);
+            let counted = fetch(&downloader, counted.clone().with_meta(meta::DOWNLOAD_MAXSIZE, 3_000))
+                .await
+                .expect("its size is wanted");
+            let is_kept = !refused;
+            assert_eq!(counted.body.len(), if is_kept { 3_000 } else { 0 }, "{media} {path} {status}");
+            assert_eq!(counted.wire_bytes, if is_kept || status == "200 OK" { 3_000 } else { 0 });
+            assert_eq!(counted.has_flag("unread"), !is_kept);
+            assert!(!counted.has_flag("truncated"));
             let head = Request::parse(&server.url(path)).unwrap().method(http::Method::HEAD);
             let _ = fetch(&downloader, head).await.expect("headers only are always welcome");
         }
     }
     let server = Server::always(answer("200 OK", "Content-Type: image/png\r\n", b"x")).await;
+    let endless = Server::always(answer("200 OK", "Content-Type: image/png\r\n", &[b'x'; 90_000])).await;
+    let cut = Request::parse(&endless.url("/")).unwrap().with_meta(meta::DOWNLOAD_COUNT, true);
+    let cut = fetch(&downloader(|_| {}), cut.with_meta(meta::DOWNLOAD_MAXSIZE, 1_000)).await.expect("a part");
+    assert!(cut.has_flag("truncated") && cut.wire_bytes > 1_000 && cut.body.is_empty());
     let all = downloader(|s| s.download_binary = true);
     assert_eq!(get(&all, &server.url("/")).await.expect("asked for").body.len(), 1);
 }

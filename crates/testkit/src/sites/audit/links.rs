@@ -425,8 +425,15 @@ fn resources(site: &mut Builder) {
     };
     site.page("/img-broken/planted", |p| p.body(&image("/gone.png")));
     site.expect("img-broken", "/gone.png");
-    site.page("/img-broken/miss-1", |p| p.body(&image("/guarded.png")));
+    site.page("/img-broken/guarded", |p| p.body(&image("/guarded.png")));
     site.answer("/guarded.png", Reply::status(403));
+    site.expect("img-broken", "/guarded.png");
+    site.page("/img-broken/button", |p| {
+        p.body("<form><input type=image src=/gone-button.png alt=Go><input type=button value=x src=/gone-field.png></form>")
+    });
+    site.expect("img-broken", "/gone-button.png");
+    site.page("/img-broken/miss-1", |p| p.body(&image("/tested.png")));
+    site.answer("/tested.png", Reply::status(403).header("cf-mitigated", "challenge"));
     site.page("/img-broken/miss-2", |p| {
         p.body("<noscript><img src=/gone-too.png></noscript><!-- <img src=/gone-too.png> -->")
     });
@@ -434,6 +441,10 @@ fn resources(site: &mut Builder) {
     site.page("/img-heavy/planted", |p| p.body(&image("/heavy.png")));
     site.answer("/heavy.png", cached("image/png").header("content-length", "500001"));
     site.expect("img-heavy", "/heavy.png");
+    site.page("/img-heavy/unstated", |p| p.body(&image("/unstated.png")));
+    site.answer("/unstated.png", cached("image/png"));
+    site.once_more("/unstated.png", cached("image/png").body("x".repeat(500_001)));
+    site.expect("img-heavy", "/unstated.png");
     site.page("/img-heavy/miss-1", |p| p.body(&image("/fits.png")).body(&link("/heavy.pdf")));
     site.answer("/fits.png", cached("image/png").header("content-length", "500000"));
     site.answer("/heavy.pdf", cached("application/pdf").header("content-length", "900000"));

@@ -79,6 +79,11 @@ fn feeds(site: &mut Builder) {
     let wrong = [
         named("planted", RSS, Some(xml("<rss><channel><title>Moths&nbsp;here</title></channel></rss>"))),
         named("torn", RSS, Some(xml("<rss><channel><title>Moths</title>"))),
+        named(
+            "blank",
+            RSS,
+            Some(xml("\n<?xml version=\"1.0\"?><rss><channel><title>Moths</title></channel></rss>")),
+        ),
         named("page", RSS, Some(Reply::html("<h1>Our news</h1>"))),
         named("gone", RSS, None),
         named(

@@ -14,6 +14,7 @@ pub(super) fn add(site: &mut Builder) {
     listed(site);
     not_listed(site);
     files(site);
+    translations(site);
     robots(site);
 }
 
@@ -125,6 +126,8 @@ fn files(site: &mut Builder) {
     named("/sitemap-invalid/page.xml", Reply::html("<h1>Sitemap</h1>"));
     named("/sitemap-invalid/torn.xml", xml(&format!("<urlset>{entry}<url><loc>{ENTRIES}/a")));
     named("/sitemap-invalid/mail.xml", urlset(&format!("{entry}<url><loc>mailto:a@b.example</loc></url>")));
+    named("/sitemap-invalid/blank.xml", xml(&format!("\n\n<?xml version=\"1.0\"?><urlset>{entry}</urlset>")));
+    named("/sitemap-invalid/ampersand.xml", urlset(&format!("{entry}<!-- a & b --><note>a & b</note>")));
     named("/sitemap-invalid/relative.xml", urlset("<url><loc>/</loc></url>"));
     named("/sitemap-invalid/empty.xml", urlset(""));
     named(
@@ -142,6 +145,7 @@ fn files(site: &mut Builder) {
     let dated = |date: &str| urlset(&format!("<url>{page}<lastmod>{date}</lastmod></url>"));
     named("/sitemap-lastmod-invalid/planted.xml", dated("26.11.2026"));
     named("/sitemap-lastmod-invalid/future.xml", dated("2099-01-01"));
+    named("/sitemap-lastmod-invalid/zoneless.xml", dated("2024-02-29T10:30:00"));
     named("/sitemap-lastmod-invalid/miss-1.xml", dated("2024-02-29T10:30:00+02:00"));
     named(
         "/sitemap-lastmod-invalid/miss-2.xml",
@@ -149,14 +153,14 @@ fn files(site: &mut Builder) {
             "<rss><channel><item><link>{ENTRIES}/</link><pubDate>Tue, 03 Nov 2026 10:00:00 GMT</pubDate></item></channel></rss>"
         )),
     );
-    for path in ["gone", "page", "torn", "mail", "relative", "empty", "part"] {
+    for path in ["gone", "page", "torn", "mail", "blank", "ampersand", "relative", "empty", "part"] {
         site.expect("sitemap-invalid", &format!("/sitemap-invalid/{path}.xml"));
     }
     // Lists in plain text, feeds, and a page at the usual place that nobody called a sitemap.
     site.misses("sitemap-invalid", 3);
     site.expect("sitemap-too-large", "/sitemap-too-large/planted.xml");
     site.misses("sitemap-too-large", 2);
-    for path in ["planted", "future"] {
+    for path in ["planted", "future", "zoneless"] {
         site.expect("sitemap-lastmod-invalid", &format!("/sitemap-lastmod-invalid/{path}.xml"));
     }
     site.misses("sitemap-lastmod-invalid", 2);
@@ -166,6 +170,8 @@ fn files(site: &mut Builder) {
         "sitemap-invalid/page",
         "sitemap-invalid/torn",
         "sitemap-invalid/mail",
+        "sitemap-invalid/blank",
+        "sitemap-invalid/ampersand",
         "sitemap-invalid/relative",
         "sitemap-invalid/empty",
         "sitemap-invalid/index",
@@ -174,14 +180,55 @@ fn files(site: &mut Builder) {
         "sitemap-too-large/miss-2",
         "sitemap-lastmod-invalid/planted",
         "sitemap-lastmod-invalid/future",
+        "sitemap-lastmod-invalid/zoneless",
         "sitemap-lastmod-invalid/miss-1",
         "sitemap-lastmod-invalid/miss-2",
+        "translations",
     ];
     let mut robots = format!("User-agent: *\nDisallow: /private/\nSitemap: {AUDITED}/sitemap.xml\n");
     for name in names {
         let _ = writeln!(robots, "Sitemap: {AUDITED}/{name}.xml");
     }
     site.answer("/robots.txt", Reply::text(robots));
+}
+
+/// Pages whose translations only a sitemap names.
+fn translations(site: &mut Builder) {
+    let at = |path: &str| format!("{ENTRIES}/translated/{path}");
+    let entry = |page: &str, alternates: &[(&str, &str)]| {
+        let link = |(lang, to): &(&str, &str)| {
+            format!("<xhtml:link rel=\"alternate\" hreflang=\"{lang}\" href=\"{}\"/>", at(to))
+        };
+        format!("<url><loc>{}</loc>{}</url>", at(page), alternates.iter().map(link).collect::<String>())
+    };
+    let pair = [("en", "miss-1"), ("de", "miss-2"), ("x-default", "miss-1")];
+    let entries = [
+        entry("planted", &[("en-UK", "planted"), ("de", "gone"), ("x-default", "planted")]),
+        entry("alone", &[("de", "silent"), ("x-default", "silent")]),
+        entry("silent", &[]),
+        entry("miss-1", &pair),
+        entry("miss-2", &pair),
+    ];
+    site.answer(
+        "/translations.xml",
+        xml(&format!(
+            "<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:xhtml=\"http://www.w3.org/1999/xhtml\">{}</urlset>",
+            entries.concat()
+        )),
+    );
+    for page in ["planted", "alone", "silent", "miss-1", "miss-2"] {
+        let is_german = matches!(page, "silent" | "miss-2");
+        site.page(&at(page), |p| if is_german { p.html("<html lang=de>") } else { p });
+    }
+    for (code, page) in [
+        ("hreflang-invalid-code", "planted"),
+        ("hreflang-non200", "planted"),
+        ("hreflang-no-self", "alone"),
+        ("hreflang-no-return", "alone"),
+    ] {
+        site.expect(code, &at(page));
+        site.misses(code, 2);
+    }
 }
 
 /// robots.txt files of hosts that are ports of the host of the site.

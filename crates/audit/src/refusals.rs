@@ -1,0 +1,137 @@
+//! Refusals of other sites: how long an audit goes on asking a host that is overloaded or refuses robots.
+//!
+//! Each answer of 429 or 503 doubles the delay of a host, up to a minute. A host with a hundred links would keep an audit busy for hours, although
+//! such answers tell nothing of a link. So a URL is not asked for again after one of them, and after [`MAX`] of them the host is left alone: what was
+//! not asked there yet is not verified.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use huntsman_crawler::meta::MetaKey;
+use huntsman_crawler::{
+    Component, Context, DownloaderMiddleware, DropReason, FetchError, Hooks, HostKey, OnException, OnRequest,
+    OnResponse, Request, Response, Result,
+};
+
+use crate::spider::TRY;
+
+/// The reason why a request to a host that was left alone is dropped.
+pub(crate) const REASON: &str = "host_refuses";
+/// The request is another one for a URL that seems to be broken.
+pub(crate) const SEEMS_BROKEN: MetaKey<bool> = MetaKey::new("audit_seems_broken");
+/// Refusals after which a host is left alone.
+const MAX: u32 = 3;
+
+/// Whether a status says that a server refuses an answer to this crawl, so that it is not known whether the URL works for readers.
+pub(crate) fn is_refusal(status: u16) -> bool {
+    matches!(status, 401 | 403 | 406 | 407 | 429 | 451 | 503 | 999)
+}
+
+/// Whether it is worth while to ask once more for a URL of another site that answers this. Some servers refuse HEAD and not GET; one that is overloaded
+/// is not asked again.
+pub(crate) fn is_worth_asking_again(status: u16, by_head: bool, is_challenge: bool) -> bool {
+    let is_refused = is_refusal(status) && !(by_head && !is_overload(status));
+    status >= 400 && !is_refused && !is_challenge
+}
+
+fn is_overload(status: u16) -> bool {
+    matches!(status, 429 | 503)
+}
+
+/// Whether a host gave no answer within a time limit; by the name of the [kind](huntsman_crawler::FetchErrorKind) of error.
+pub(crate) fn is_timeout(error: &str) -> bool {
+    error.ends_with("_timeout")
+}
+
+/// Counts refusals by host, and leaves hosts alone that refuse too often. It looks only at requests for single URLs of other sites.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// Hosts that refused, which are fewer than the hosts of links.
+    by_host: Mutex<HashMap<HostKey, u32>>,
+}
+
+impl Refusals {
+    fn add(&self, request: &Request) {
+        if request.has_meta(TRY) {
+            let mut by_host = self.by_host.lock().unwrap_or_else(PoisonError::into_inner);
+            *by_host.entry(request.host()).or_default() += 1;
+        }
+    }
+
+    fn of(&self, host: &HostKey) -> u32 {
+        let by_host = self.by_host.lock().unwrap_or_else(PoisonError::into_inner);
+        by_host.get(host).copied().unwrap_or_default()
+    }
+}
+
+impl Component for Refusals {
+    const NAME: &'static str = "refusals";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // Behind robots.txt, whose rules tell more of a URL.
+        hooks.downloader(160)
+    }
+}
+
+impl DownloaderMiddleware for Refusals {
+    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        // What seems to be broken is asked for to its last try.
+        let is_first = request.has_meta(TRY) && !request.meta_flag(SEEMS_BROKEN);
+        let refusals = if is_first { self.of(&request.host()) } else { 0 };
+        if refusals < MAX {
+            return Ok(OnRequest::Continue);
+        }
+        let detail =
+            format!("its host answered {refusals} requests by 429 or 503 or not in time, and was left alone");
+        Ok(OnRequest::Drop(DropReason::failed(REASON).detail(detail)))
+    }
+
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        _: &Context,
+    ) -> Result<OnResponse> {
+        if is_overload(response.status.as_u16()) {
+            self.add(request);
+        }
+        Ok(OnResponse::Continue)
+    }
+
+    async fn process_exception(
+        &self,
+        request: &Request,
+        error: &FetchError,
+        _: &Context,
+    ) -> Result<OnException> {
+        if is_timeout(error.kind().name()) {
+            self.add(request);
+        }
+        Ok(OnException::Pass)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_answered_otherwise_is_asked_for_again() {
+        for (status, by_head, by_get) in [
+            (404, true, true),
+            (500, true, true),
+            (600, true, true),
+            (403, true, false),
+            (999, true, false),
+            (429, false, false),
+            (503, false, false),
+            (200, false, false),
+            (301, false, false),
+        ] {
+            let again = [true, false].map(|by_head| is_worth_asking_again(status, by_head, false));
+            assert_eq!(again, [by_head, by_get], "{status}");
+            assert!(!is_worth_asking_again(status, true, true), "{status} with a challenge");
+        }
+    }
+}
