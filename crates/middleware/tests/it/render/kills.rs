@@ -40,7 +40,9 @@ impl Lives {
     fn live(&mut self, until: Duration) -> Option<CrawlReport> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.unwrap().block_on(async {
-            let _simulated = Simulated::begin(FROM, Delays::default);
+            // Callbacks and commits take time, so that a commit may come after a page taught and before it is settled.
+            let step = Duration::from_millis(10);
+            let _simulated = Simulated::begin(FROM, move || Delays { before: step, after: step });
             let set = [
                 ("render", json!("auto")),
                 ("render_pages", json!(4)),
