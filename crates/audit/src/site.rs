@@ -648,15 +648,16 @@ fn fault(record: &Record) -> Option<Fault> {
         return Some(Fault::Unverified);
     }
     if let Some(error) = &record.error {
-        return Some(fault_of_error(error));
+        // The client takes no status beyond 599 as an answer. Some sites refuse robots by 999.
+        let is_refused = error == "bad_response" && record.status.is_some_and(is_refusal);
+        return Some(if is_refused { Fault::Unverified } else { fault_of_error(error) });
     }
     match record.status? {
         // An own page that is out of order is a fault, and external ones are told apart where they are judged.
         503 => Some(Fault::Server(503)),
         status if is_refusal(status) => Some(Fault::Unverified),
         status @ 400..=499 => Some(Fault::Client(status)),
-        // Statuses that no standard has are read as 5xx (RFC 9110, section 15).
-        status @ 500.. => Some(Fault::Server(status)),
+        status @ 500..=599 => Some(Fault::Server(status)),
         _ => None,
     }
 }
@@ -686,4 +687,19 @@ pub(crate) fn front_of(url: &str) -> String {
 /// The form in which the crawl compares URLs.
 pub(crate) fn fold(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| CanonicalOptions::default().canonical(&url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_the_client_does_not_take_is_a_refusal_only_if_sites_refuse_by_it() {
+        let fault = |status, error: &str| {
+            fault(&Record { status: Some(status), error: Some(error.to_owned()), ..Record::default() })
+        };
+        assert_eq!(fault(999, "bad_response"), Some(Fault::Unverified));
+        assert_eq!(fault(600, "bad_response"), Some(Fault::Connection));
+        assert_eq!(fault(200, "bad_response"), Some(Fault::Connection));
+    }
 }
