@@ -30,7 +30,7 @@ pub(crate) fn is_refusal(status: u16) -> bool {
 /// Whether it is worth while to ask once more for a URL of another site that answers this. Some servers refuse HEAD and not GET; one that is overloaded
 /// is not asked again.
 pub(crate) fn is_worth_asking_again(status: u16, by_head: bool, is_challenge: bool) -> bool {
-    let is_refused = is_refusal(status) && !(by_head && !is_overload(status));
+    let is_refused = is_overload(status) || (is_refusal(status) && !by_head);
     status >= 400 && !is_refused && !is_challenge
 }
 

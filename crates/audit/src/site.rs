@@ -91,8 +91,7 @@ impl Fault {
             503 => Some(Self::Server(503)),
             status if is_refusal(status) => Some(Self::Unverified),
             400..=499 => Some(Self::Client(status)),
-            // Statuses that no standard has are read as 5xx (RFC 9110, section 15).
-            500.. => Some(Self::Server(status)),
+            500..=599 => Some(Self::Server(status)),
             _ => None,
         }
     }
@@ -673,6 +672,10 @@ fn fault(record: &Record) -> Option<Fault> {
         return Some(Fault::Unverified);
     }
     match &record.error {
+        // The client takes no status beyond 599 as an answer. Some sites refuse robots by 999.
+        Some(error) if error == "bad_response" && record.status.is_some_and(is_refusal) => {
+            Some(Fault::Unverified)
+        }
         Some(error) => Some(Fault::of_error(error)),
         None => Fault::of_status(record.status?),
     }
@@ -693,4 +696,19 @@ pub(crate) fn front_of(url: &str) -> String {
 /// The form in which the crawl compares URLs.
 pub(crate) fn fold(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| CanonicalOptions::default().canonical(&url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_the_client_does_not_take_is_a_refusal_only_if_sites_refuse_by_it() {
+        let fault = |status, error: &str| {
+            fault(&Record { status: Some(status), error: Some(error.to_owned()), ..Record::default() })
+        };
+        assert_eq!(fault(999, "bad_response"), Some(Fault::Unverified));
+        assert_eq!(fault(600, "bad_response"), Some(Fault::Connection));
+        assert_eq!(fault(200, "bad_response"), Some(Fault::Connection));
+    }
 }

@@ -499,8 +499,13 @@ impl Spider for AuditSpider {
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<Answered>) -> Result<()> {
         let fetch = error.downcast_ref::<FetchError>();
         let name = reason_of(error, fetch);
+        let status = fetch.and_then(FetchError::status).map(|status| status.as_u16());
+        let by_head = request.method == Method::HEAD;
+        let is_refused = status.is_some_and(|status| {
+            refusals::is_refusal(status) && !refusals::is_worth_asking_again(status, by_head, false)
+        });
         let is_final = matches!(name.as_str(), "address_refused" | "robots_unreachable" | refusals::REASON)
-            || (kind_of(request) == Kind::External && refusals::is_timeout(&name));
+            || (kind_of(request) == Kind::External && (refusals::is_timeout(&name) || is_refused));
         if !is_final && self.try_again(request, true, out) {
             return Ok(());
         }
@@ -527,7 +532,7 @@ impl Spider for AuditSpider {
             kind: kind_of(request),
             is_start: request.meta_flag(meta::IS_START_REQUEST),
             is_head: request.method == Method::HEAD,
-            status: fetch.and_then(FetchError::status).map(|status| status.as_u16()),
+            status,
             error: Some(name),
             detail: Some(detail.chars().take(MAX_DETAIL).collect()),
             robots_error: kind.filter(|_| is_of_robots).map(str::to_owned),

@@ -30,12 +30,16 @@ pub fn xml_fault(body: &[u8], max_bytes: u64) -> Option<String> {
     let mut line = 1;
     loop {
         buffer.clear();
-        let fault = match reader.read_event_into(&mut buffer) {
-            Ok(Event::Eof) => {
-                let source = &reader.get_ref().get_ref().source;
-                let is_whole = !source.is_cut() && !source.is_torn();
-                return document.end().filter(|_| is_whole).map(str::to_owned);
+        let event = reader.read_event_into(&mut buffer);
+        if matches!(event, Ok(Event::Eof) | Err(_)) {
+            let source = &reader.get_ref().get_ref().source;
+            // What is wrong at the end of a part is wrong because the rest is missing.
+            if source.is_cut() || source.is_torn() {
+                return None;
             }
+        }
+        let fault = match event {
+            Ok(Event::Eof) => return document.end().map(str::to_owned),
             Ok(event) => {
                 let fault = document.fault(&event);
                 if fault.is_none() {

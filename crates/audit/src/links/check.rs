@@ -19,7 +19,7 @@ use super::reference::{Reference, Target, is_mail_address};
 use super::source::{Sources, UnreadSource};
 use super::spider::{Found, LinkSpider};
 use crate::page::without_fragment;
-use crate::refusals::Refusals;
+use crate::refusals::{Refusals, is_refusal};
 use crate::site::Refused;
 
 /// Redirects that are followed.
@@ -165,7 +165,10 @@ impl LinkCheck {
             .layers(self.layers);
         let builder = builder.observer(move |event: &Event<'_>| {
             if let Event::RequestDropped(drop) = event {
-                let refused = Refused { reason: drop.reason.to_string(), detail: drop.detail.clone() };
+                // A status by which sites refuse robots, and that the client does not take as an answer.
+                let is_refusal = drop.reason == "bad_response" && drop.status.is_some_and(is_refusal);
+                let reason = if is_refusal { "refused".to_owned() } else { drop.reason.to_string() };
+                let refused = Refused { reason, detail: drop.detail.clone() };
                 let url =
                     Url::parse(&drop.url).map_or_else(|_| drop.url.clone(), |url| without_fragment(&url));
                 let mut found = drops.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,8 +24,7 @@ impl HeadLimits {
         version: Version,
         headers: &HeaderMap,
     ) -> Result<(), String> {
-        // Some sites refuse robots by 999, a status beyond those of the standard. It is an answer, and to be read as one of 5xx (RFC 9110, section 15).
-        if status.is_informational() {
+        if !(200..=599).contains(&status.as_u16()) {
             return Err(format!("status {} is not a final response", status.as_u16()));
         }
         if headers.len() > self.lines {
