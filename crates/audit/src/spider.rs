@@ -525,7 +525,8 @@ impl Spider for AuditSpider {
             Some(fetch) if fetch.kind() != FetchErrorKind::Middleware => {
                 failure::told(fetch.kind().name(), &fetch.to_string())
             }
-            _ => error.to_string(),
+            // The name of the reason is told apart from it.
+            _ => error.to_string().trim_start_matches(refusals::REASON).trim_start_matches(": ").to_owned(),
         };
         let mut record = Record {
             url,

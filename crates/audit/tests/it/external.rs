@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use huntsman_audit::{Audit, LinkState, audit, links};
+use huntsman_audit::{Audit, Issue, LinkState, audit, links};
 use huntsman_crawler::FetchErrorKind;
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use tokio::time::Instant;
@@ -49,6 +49,11 @@ async fn a_host_that_is_overloaded_is_left_alone_and_its_links_are_not_verified(
         let asked = asked(&web, "b.example");
         assert!((3..=8).contains(&asked.len()), "{name}: {asked:?}");
         assert!(asked.values().all(|methods| methods == &["HEAD"]), "{name}: {asked:?}");
+        let issues = issues_of(&audit, "external-unverified");
+        let left = |issue: &&Issue| {
+            issue.evidence.value.as_str().is_some_and(|said| said.starts_with("its host answered"))
+        };
+        assert_eq!(issues.iter().filter(left).count(), 40 - asked.len(), "{name}");
         let mut told = urls_of(&audit, "external-unverified");
         let mut expected = urls;
         told.sort();
