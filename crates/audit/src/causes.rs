@@ -70,7 +70,7 @@ impl Causes {
         }
     }
 
-    /// The causes: the worst first, by the pages or places that they affect and their severity. Notices come last.
+    /// The causes: the worst first, by the pages or places that they affect and their severity.
     pub(crate) fn finish(mut self, score: &Score) -> Vec<Cause> {
         let mut affected = BTreeMap::new();
         let deductions = || score.families.values().flat_map(|family| &family.deductions);

@@ -27,12 +27,12 @@ impl Severity {
         }
     }
 
-    /// How much more an issue counts than a warning, which is how the score has them; notices take nothing from it.
+    /// How much worse an error is than a warning, and that than a notice, when the worst are chosen.
     pub(crate) fn weight(self) -> usize {
         match self {
-            Self::Error => 3,
-            Self::Warning => 1,
-            Self::Notice => 0,
+            Self::Error => 100,
+            Self::Warning => 10,
+            Self::Notice => 1,
         }
     }
 

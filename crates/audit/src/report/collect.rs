@@ -24,6 +24,7 @@ use super::sitemaps::Sitemaps;
 use super::structure::Structure;
 use super::urls::Urls;
 use crate::audit::Audit;
+use crate::code::Severity;
 use crate::finding::Place;
 use crate::issue::Issue;
 use crate::record::{EdgeKind, Kind};
@@ -35,8 +36,6 @@ const FEW_PAGES: usize = 5_000;
 const PLACES: [usize; 2] = [50, 10];
 /// Characters of a text.
 const TEXT: usize = 300;
-/// How much worse an error is than a warning, and that than a notice, when the worst pages are chosen.
-const WEIGHTS: [u64; 3] = [100, 10, 1];
 
 /// A code with issues, and where the rows of its issues and of their places are. A code's number is its place among these.
 type CodeRows = (String, Located, Located);
@@ -166,11 +165,9 @@ impl<'a> Collector<'a> {
     }
 
     fn weight(&self, url: &str) -> u64 {
-        self.severities_of(url)
-            .into_iter()
-            .zip(WEIGHTS)
-            .map(|(number, weight)| u64::from(number) * weight)
-            .sum()
+        let numbers =
+            self.severities_of(url).into_iter().zip([Severity::Error, Severity::Warning, Severity::Notice]);
+        numbers.map(|(number, severity)| u64::from(number) * severity.weight() as u64).sum()
     }
 
     /// The least weight of a page that is shown, and how many pages with just this weight are.
