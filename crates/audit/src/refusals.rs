@@ -1,8 +1,8 @@
 //! Refusals of other sites: how long an audit goes on asking a host that is overloaded or refuses robots.
 //!
 //! Each answer of 429 or 503 doubles the delay of a host, up to a minute. A host with a hundred links would keep an audit busy for hours, although
-//! such answers tell nothing of a link. So a URL is not asked for again after one of them, and after [`MAX`] of them the host is left alone: what was
-//! not asked there yet is not verified.
+//! such answers tell nothing of a link. So a URL is not asked for again after one of them, and after [`IN_A_ROW`] of them without
+//! another answer between them, or [`IN_ALL`], the host is left alone: what was not asked there yet is not verified.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +19,9 @@ use crate::spider::TRY;
 pub(crate) const REASON: &str = "host_refuses";
 /// The request is another one for a URL that seems to be broken.
 pub(crate) const SEEMS_BROKEN: MetaKey<bool> = MetaKey::new("audit_seems_broken");
-/// Refusals after which a host is left alone.
-const MAX: u32 = 3;
+/// Refusals after which a host is left alone: one after the other, and in all. A host that answers between them is not overloaded.
+const IN_A_ROW: u32 = 3;
+const IN_ALL: u32 = 12;
 
 /// Whether a status says that a server refuses an answer to this crawl, so that it is not known whether the URL works for readers.
 pub(crate) fn is_refusal(status: u16) -> bool {
@@ -47,18 +48,41 @@ pub(crate) fn is_timeout(error: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     /// Hosts that refused, which are fewer than the hosts of links.
-    by_host: Mutex<HashMap<HostKey, u32>>,
+    by_host: Mutex<HashMap<HostKey, Refused>>,
+}
+
+/// How often a host refused.
+#[derive(Clone, Copy, Debug, Default)]
+struct Refused {
+    in_a_row: u32,
+    in_all: u32,
+}
+
+impl Refused {
+    fn is_enough(self) -> bool {
+        self.in_a_row >= IN_A_ROW || self.in_all >= IN_ALL
+    }
 }
 
 impl Refusals {
     fn add(&self, request: &Request) {
         if request.has_meta(TRY) {
             let mut by_host = self.by_host.lock().unwrap_or_else(PoisonError::into_inner);
-            *by_host.entry(request.host()).or_default() += 1;
+            let refused = by_host.entry(request.host()).or_default();
+            refused.in_a_row += 1;
+            refused.in_all += 1;
         }
     }
 
-    fn of(&self, host: &HostKey) -> u32 {
+    /// Notes that a host gave another answer.
+    fn answered(&self, request: &Request) {
+        let mut by_host = self.by_host.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(refused) = by_host.get_mut(&request.host()) {
+            refused.in_a_row = 0;
+        }
+    }
+
+    fn of(&self, host: &HostKey) -> Refused {
         let by_host = self.by_host.lock().unwrap_or_else(PoisonError::into_inner);
         by_host.get(host).copied().unwrap_or_default()
     }
@@ -78,12 +102,13 @@ impl DownloaderMiddleware for Refusals {
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         // What seems to be broken is asked for to its last try.
         let is_first = request.has_meta(TRY) && !request.meta_flag(SEEMS_BROKEN);
-        let refusals = if is_first { self.of(&request.host()) } else { 0 };
-        if refusals < MAX {
+        let refused = if is_first { self.of(&request.host()) } else { Refused::default() };
+        if !refused.is_enough() {
             return Ok(OnRequest::Continue);
         }
+        let number = refused.in_all;
         let detail =
-            format!("its host answered {refusals} requests by 429 or 503 or not in time, and was left alone");
+            format!("its host answered {number} requests by 429 or 503 or not in time, and was left alone");
         Ok(OnRequest::Drop(DropReason::failed(REASON).detail(detail)))
     }
 
@@ -93,8 +118,9 @@ impl DownloaderMiddleware for Refusals {
         response: &mut Response,
         _: &Context,
     ) -> Result<OnResponse> {
-        if is_overload(response.status.as_u16()) {
-            self.add(request);
+        match is_overload(response.status.as_u16()) {
+            true => self.add(request),
+            false => self.answered(request),
         }
         Ok(OnResponse::Continue)
     }

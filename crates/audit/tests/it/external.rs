@@ -75,6 +75,18 @@ async fn what_is_gone_is_found_on_a_host_that_refuses_other_urls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_that_refuses_some_urls_and_answers_others_is_asked_on() {
+    let url = |number: u32| format!("https://b.example/{number:02}");
+    let urls: Vec<String> = (0..12).map(url).collect();
+    let web = (0..12).fold(site(&urls), |web, number| {
+        let status = if number % 2 == 0 { 503 } else { 404 };
+        web.respond(&url(number), Reply::status(status))
+    });
+    let audit = run(&web).await;
+    assert_eq!(urls_of(&audit, "external-broken").len(), 6, "{:?}", issues_of(&audit, "external-unverified"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_of_head_is_asked_once_more_and_one_of_get_is_not() {
     let urls: Vec<String> =
         ["head", "both", "limit"].iter().map(|name| format!("https://b.example/{name}")).collect();
