@@ -132,6 +132,7 @@ impl<'a> AuditedPage<'a> {
     }
 
     /// Another form of this page, judged by the same settings.
+    #[cfg(feature = "render")]
     pub(crate) fn other_form<'b>(&'b self, page: &'b Page) -> Option<AuditedPage<'b>> {
         AuditedPage::of(page, self.limits, self.is_named)
     }
