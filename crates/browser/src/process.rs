@@ -151,7 +151,7 @@ impl Process {
         }
     }
 
-    /// Whether its pipe has ended because somebody, or a system without memory, killed it. A browser that cannot run ends in other ways.
+    /// Whether its pipe has ended because it was killed, by a user or by a system without memory. A browser that cannot run ends in other ways.
     async fn was_killed(&self) -> bool {
         let mut child = self.child.lock().await;
         let (true, Some(child)) = (self.connection.has_ended(), child.as_mut()) else { return false };

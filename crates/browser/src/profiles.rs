@@ -80,7 +80,7 @@ pub(crate) fn remove_left(parent: Option<&Path>) {
     }
 }
 
-/// Removes a folder unless somebody holds its lock; whether it did. The lock goes last: without it, an empty folder may be one that is being made.
+/// Removes a folder unless a process holds its lock, and returns whether it did. The lock goes last: without it, an empty folder may be one that is being made.
 fn remove_if_left(folder: &Path) -> io::Result<bool> {
     let lock = match File::open(folder.join(LOCK)) {
         Ok(lock) => lock,
@@ -160,7 +160,7 @@ mod tests {
             fs::create_dir(&path).unwrap();
             path
         };
-        // Before there was a lock, with a lock alone and with a profile, and after somebody began to remove it.
+        // Before there was a lock, with a lock alone and with a profile, and after a process began to remove it.
         left("new");
         fs::write(left("locked").join(LOCK), "").unwrap();
         let whole = left("whole");

@@ -374,7 +374,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
     fn resource(&mut self, tag: Tag, name: Name) {
         let kinds: &[(Slot, ResourceKind)] = match tag {
             Tag::Img => &[(Slot::Src, ResourceKind::Image), (Slot::Srcset, ResourceKind::ImageCandidate)],
-            // The value of the attribute is read as written: nobody writes it with references.
+            // The value of the attribute is read as written: pages write it without references.
             Tag::Input if self.raw(Slot::Type).trim_ascii().eq_ignore_ascii_case(b"image") => {
                 &[(Slot::Src, ResourceKind::Image)]
             }

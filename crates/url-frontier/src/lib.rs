@@ -2,7 +2,7 @@
 //! the crawlers of other kinds that work off its queues.
 //!
 //! The server keeps a queue of URLs for each politeness slot of a job, and serves a URL to one crawler at a time: for twice the time that a
-//! page may take, nobody else gets it. What is found on a page is stored before the page is said to be done, so a page whose node died is
+//! page may take, no other crawler gets it. What is found on a page is stored before the page is said to be done, so a page whose node died is
 //! fetched again, with its links, and nothing is lost. The request itself, with its callback, its depth and its cookies, is kept with the
 //! URL; a URL that another crawler has put is a plain GET.
 //!

@@ -35,7 +35,7 @@ impl Frontier for Served {
     }
 
     fn len(&self) -> u64 {
-        // What the server has served to nobody, and what waits in this process.
+        // What the server has not served yet, and what waits in this process.
         self.server.waiting("crawl") + self.frontier.len()
     }
 }
