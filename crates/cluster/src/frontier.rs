@@ -1,6 +1,6 @@
 //! The frontier of one node.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,6 +19,7 @@ use crate::job::Job;
 use crate::keeper::{Keeper, Kick};
 use crate::keys::{LAST, packed, packed_redirect, partition_of, unmarked};
 use crate::nodes::micros;
+use crate::notes::Learnt;
 use crate::partition::{Access, Partitions};
 use crate::pump::Pump;
 use crate::script::{Call, HOSTS, LEASE, PEEK, PUSH, Runner, SETTLE, TURN, damaged};
@@ -50,13 +51,11 @@ pub(crate) struct Shared {
     pub(crate) partitions: Partitions,
     pub(crate) link: OnceLock<FrontierLink>,
     /// What was learnt about hosts and is not stored yet.
-    pub(crate) learnt: Mutex<HashMap<HostKey, Option<SavedPoliteness>>>,
+    pub(crate) learnt: Mutex<Learnt>,
     /// How the clock of the server stands to that of the crawl.
     pub(crate) clock: Mutex<ServerClock>,
     /// Whether the crawl has ended and told the last start of each host.
     pub(crate) has_left: AtomicBool,
-    /// What components noted about hosts and is not stored yet.
-    pub(crate) notes: Mutex<Vec<HostNote>>,
     /// When the last beat was sent that the server has answered.
     pub(crate) beaten: Mutex<Instant>,
     /// Whether the engine had nothing to do when it was last asked.
@@ -159,7 +158,6 @@ impl SharedFrontier {
             learnt: Mutex::default(),
             clock: Mutex::default(),
             has_left: AtomicBool::new(false),
-            notes: Mutex::default(),
             beaten: Mutex::new(Instant::now()),
             is_idle: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
@@ -490,11 +488,11 @@ impl Frontier for SharedFrontier {
     }
 
     fn learnt(&self, hosts: Vec<(HostKey, Option<SavedPoliteness>)>) {
-        self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner).extend(hosts);
+        self.shared.learnt().paces.extend(hosts);
     }
 
     fn note(&self, notes: Vec<HostNote>) {
-        self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
+        self.shared.learnt().note(notes);
     }
 
     fn left(&self) {
