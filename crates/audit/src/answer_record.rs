@@ -1,6 +1,6 @@
 //! What is kept of an answer, from its status, its headers and, where it is short, its body.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use http::{Method, StatusCode, header};
 use huntsman_crawler::{Page, PageKind, Response, meta};
@@ -71,7 +71,9 @@ pub(crate) fn record_of(page: &Page) -> Record {
         content_type: response.content_type(),
         bytes: response.body.len() as u64,
         wire_bytes: if is_head { length.unwrap_or(0) } else { response.wire_bytes },
-        ttfb_ms: (response.timings.ttfb.as_secs_f64() * 10_000.0).round() / 10.0,
+        ttfb_ms: milliseconds(response.timings.ttfb),
+        total_ms: milliseconds(response.timings.total),
+        protocol: response.protocol().to_owned(),
         max_age: max_age(headers),
         contradiction: contradiction(response, !is_head && response.status.is_success()),
         cookies: cookies(headers, page.url().scheme() == "https"),
@@ -81,6 +83,11 @@ pub(crate) fn record_of(page: &Page) -> Record {
         headers: if kind == Kind::Page { told_headers(headers) } else { Vec::new() },
         ..Record::default()
     }
+}
+
+/// A time in milliseconds with one decimal.
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
 /// What an error page of the site tells of the program that made it.

@@ -305,8 +305,7 @@ impl<'a> AuditedPage<'a> {
 
     fn read_robots(&self) -> Robots {
         let mut robots = Robots::default();
-        let metas = self.metas().filter(|meta| is_named(meta, "robots")).filter_map(|meta| meta.content);
-        for list in metas.chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value))) {
+        for list in self.robots_metas().chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value))) {
             // `max-snippet: 0` has a blank that separates nothing.
             let list = list.split(':').map(str::trim).collect::<Vec<_>>().join(":");
             for word in list.split([',', ' ']).map(|word| word.trim().to_ascii_lowercase()) {
@@ -318,6 +317,22 @@ impl<'a> AuditedPage<'a> {
             }
         }
         robots
+    }
+
+    /// The contents of the `meta` elements for all robots.
+    fn robots_metas(&self) -> impl Iterator<Item = &'a str> {
+        self.metas().filter(|meta| is_named(meta, "robots")).filter_map(|meta| meta.content)
+    }
+
+    /// Numbers of headings of the levels 1 to 6.
+    fn headings(&self) -> [usize; 6] {
+        let mut numbers = [0; 6];
+        for heading in &self.facts.headings {
+            if let Some(number) = numbers.get_mut(usize::from(heading.level).wrapping_sub(1)) {
+                *number += 1;
+            }
+        }
+        numbers
     }
 
     /// What is kept of the page for the rules that need the whole site.
@@ -341,10 +356,12 @@ impl<'a> AuditedPage<'a> {
                 .iter()
                 .find(|heading| heading.level == 1)
                 .map(|heading| heading.text.clone()),
+            headings: self.headings(),
             words: self.words(),
             text_key: text_key(text),
             lang: self.lang(),
             canonical: stated.and_then(|canonical| canonical.url.clone()),
+            robots: self.robots_metas().collect::<Vec<_>>().join(", "),
             noindex: self.robots.noindex,
             nofollow: self.robots.nofollow,
             alternates: self

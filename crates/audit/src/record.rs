@@ -229,6 +229,8 @@ pub struct HtmlRecord {
     pub description: Option<String>,
     /// The first heading of level 1.
     pub h1: Option<String>,
+    /// Numbers of headings of the levels 1 to 6.
+    pub headings: [usize; 6],
     /// Words of the page's own text, without menus.
     pub words: usize,
     /// Hash of that text, with white space and case folded.
@@ -240,6 +242,9 @@ pub struct HtmlRecord {
     pub lang: Option<String>,
     /// The canonical URL; `None` if there is none, or several that differ.
     pub canonical: Option<String>,
+    /// What its `meta` elements for robots say, as written; empty if there are none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub robots: String,
     /// Whether robots may not index it.
     pub noindex: bool,
     /// Whether robots may not follow its links.
@@ -313,6 +318,10 @@ pub struct Record {
     pub wire_bytes: u64,
     /// Milliseconds from sending the request to the first byte.
     pub ttfb_ms: f64,
+    /// Milliseconds from sending the request to the last byte.
+    pub total_ms: f64,
+    /// The protocol of the answer, such as `HTTP/1.1` or `h2`; empty if there was none.
+    pub protocol: String,
     /// Seconds for which the answer may be kept; `None` if the headers do not say so.
     pub max_age: Option<u64>,
     /// What the content is, if that contradicts the media type.

@@ -1,6 +1,6 @@
 //! The files of an audit: issues and pages as JSON lines, and tables as CSV.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,8 @@ use crate::custom::Custom;
 use crate::issue::Issue;
 use crate::logs::Joined;
 use crate::page::width;
-use crate::site::Answer;
+use crate::record::HtmlRecord;
+use crate::site::{Address, Answer, End};
 
 /// A line of `pages.jsonl`; the fields stand in this order.
 #[derive(Serialize)]
@@ -24,10 +25,16 @@ pub(crate) struct PageLine<'a> {
     pub(crate) url: &'a str,
     pub(crate) status: Option<u16>,
     pub(crate) redirect: Option<&'a str>,
+    /// The URLs to which redirects lead from it, in order; the last one is the final URL, unless they lead in a circle.
+    pub(crate) redirects: Vec<String>,
     pub(crate) content_type: Option<&'a str>,
     pub(crate) bytes: u64,
     pub(crate) wire_bytes: u64,
     pub(crate) ttfb_ms: f64,
+    pub(crate) total_ms: f64,
+    pub(crate) protocol: &'a str,
+    /// Whole days for which the certificate of the host is still valid; `None` without https.
+    pub(crate) certificate_days_left: Option<i64>,
     pub(crate) depth: Option<u16>,
     pub(crate) rank: Option<f32>,
     pub(crate) inlinks: usize,
@@ -37,18 +44,28 @@ pub(crate) struct PageLine<'a> {
     pub(crate) indexable: bool,
     /// Why it is not indexable.
     pub(crate) reason: Option<&'static str>,
+    /// What `meta` elements and the header X-Robots-Tag tell robots, as written.
+    pub(crate) robots: Option<&'a str>,
+    pub(crate) x_robots_tag: Option<&'a str>,
     pub(crate) canonical: Option<&'a str>,
     pub(crate) title: Option<&'a str>,
     pub(crate) title_length: usize,
     pub(crate) description: Option<&'a str>,
     pub(crate) description_length: usize,
     pub(crate) h1: Option<&'a str>,
+    /// Numbers of headings of the levels 1 to 6.
+    pub(crate) headings: Option<[usize; 6]>,
     pub(crate) words: usize,
     pub(crate) lang: Option<&'a str>,
     pub(crate) hreflang: Value,
     pub(crate) in_sitemap: bool,
     pub(crate) last_modified: Option<&'a str>,
+    /// The types of the items that the page describes for programs, each once.
+    pub(crate) structured_types: Vec<&'a str>,
     pub(crate) text_key: Option<&'a str>,
+    pub(crate) simhash: Option<&'a str>,
+    /// The headers that say how the page is kept, protected and found.
+    pub(crate) headers: BTreeMap<&'a str, &'a str>,
     pub(crate) issues: usize,
     /// The kind of a document that is no HTML, and why it could not be read.
     pub(crate) document: Option<&'static str>,
@@ -76,10 +93,14 @@ impl<'a> PageLine<'a> {
             url: &page.url,
             status: page.status,
             redirect: page.redirect.as_deref(),
+            redirects: page.redirect.as_ref().map_or_else(Vec::new, |_| redirects(page.address())),
             content_type: page.content_type.as_deref(),
             bytes: page.bytes,
             wire_bytes: page.wire_bytes,
             ttfb_ms: page.ttfb_ms,
+            total_ms: page.total_ms,
+            protocol: &page.protocol,
+            certificate_days_left: page.certificate().map(|tls| tls.days_left),
             depth: page.address().depth(),
             rank: page.address().rank(),
             inlinks,
@@ -88,18 +109,24 @@ impl<'a> PageLine<'a> {
             outlinks_external: page.links_elsewhere() as usize,
             indexable: reason.is_none(),
             reason,
+            robots: html.map(|html| html.robots.as_str()).filter(|robots| !robots.is_empty()),
+            x_robots_tag: header(page, "x-robots-tag"),
             canonical: html.and_then(|html| html.canonical.as_deref()),
             title_length: title.map_or(0, |title| width(title)),
             title: text(title),
             description_length: description.map_or(0, |text| width(text)),
             description: text(description),
             h1: html.and_then(|html| html.h1.as_deref()),
+            headings: html.map(|html| html.headings),
             words: html.map_or(document.map_or(0, |document| document.words), |html| html.words),
             lang: html.and_then(|html| html.lang.as_deref()),
             hreflang: html.map_or(Value::Null, |html| json!(html.alternates)),
             in_sitemap: page.address().is_listed(),
             last_modified: page.last_modified.as_deref(),
+            structured_types: html.map_or_else(Vec::new, types),
             text_key: html.map(|html| html.text_key.as_str()),
+            simhash: html.and_then(|html| html.likeness.as_ref()).map(|likeness| likeness.hash.as_str()),
+            headers: page.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
             issues,
             document: document.map(|document| document.kind.name()),
             document_error: document.and_then(|document| document.unread.as_deref()),
@@ -115,6 +142,27 @@ impl PageLine<'_> {
     pub(crate) fn is_html(&self) -> bool {
         self.text_key.is_some()
     }
+}
+
+/// The URLs to which redirects lead from a URL, in order.
+fn redirects(address: Address<'_>) -> Vec<String> {
+    let found = address.resolve();
+    let end = match found.end {
+        End::At(end) | End::Unknown(end) => Some(end),
+        End::Loop => None,
+    };
+    // The first hop is the URL itself.
+    found.hops.into_iter().skip(1).chain(end).map(Address::url).collect()
+}
+
+fn header<'a>(page: &'a Answer<'_>, wanted: &str) -> Option<&'a str> {
+    page.headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+}
+
+/// The types of the items of a page, each once.
+fn types(html: &HtmlRecord) -> Vec<&str> {
+    let types = html.structured.iter().flat_map(|item| &item.types).map(String::as_str);
+    types.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn reason(page: &Answer<'_>) -> Option<&'static str> {

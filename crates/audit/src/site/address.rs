@@ -6,10 +6,11 @@ use super::answers::Known;
 use super::columns::Flag;
 use super::references::Pointer;
 use super::remembered::Held;
-use super::{Fault, MAX_HOPS, Refused, Site};
+use super::{Fault, MAX_HOPS, Refused, Site, authority};
 use crate::code::PageClass;
 use crate::finding::Place;
 use crate::record::{Edge, EdgeKind, Kind, Record};
+use crate::tls::TlsRecord;
 use huntsman_crawler::Result;
 
 /// A URL that the audit knows: it was requested, referred to or named. Only methods that say so read from disk.
@@ -259,6 +260,12 @@ pub struct Answer<'a> {
 impl<'a> Answer<'a> {
     pub(super) fn new(address: Address<'a>, held: Held) -> Self {
         Self { address, held }
+    }
+
+    /// The certificate of the host, if the page came by https and the host is one of the site.
+    pub fn certificate(&self) -> Option<&'a TlsRecord> {
+        let url = &self.held.record.url;
+        if url.starts_with("https://") { self.address.site.tls(authority(url)) } else { None }
     }
 
     /// The URL.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use huntsman_audit::{Audit, audit};
+use huntsman_audit::{Audit, PageClass, audit};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -113,6 +113,8 @@ async fn certificates_of_an_own_authority_are_judged_by_its_file() {
     assert_eq!(told("certificate-expiring"), [(good.url.clone(), "9".to_owned())]);
     assert_eq!(told("http1-only"), [(good.url.clone(), "\"HTTP/1.1\"".to_owned())]);
     assert_eq!(told("hsts-missing").len(), 1, "the page of the site that answers is judged");
+    let days = audit.site.pages(PageClass::Html).filter_map(|page| Some(page.certificate()?.days_left));
+    assert_eq!(days.collect::<Vec<_>>(), [9], "the line of each page says for how long it is valid");
     let needs_rendering = |code: &&String| code.starts_with("render-") || *code == "console-error";
     let not_judged: Vec<_> = audit.not_judged.iter().filter(|code| !needs_rendering(code)).collect();
     assert!(not_judged.is_empty(), "{not_judged:?}");

@@ -222,6 +222,43 @@ async fn files_have_every_issue_and_no_cell_is_a_formula() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_has_a_line_with_all_that_is_known_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = "Each of these words is counted, and there are enough of them for a fingerprint. ".repeat(5);
+    let page = format!(
+        r#"<title>Boats</title><meta name=robots content="max-snippet: 20"><meta name=robots content=nofollow>
+        <h1>Boats</h1><h2>Red</h2><h2>Blue</h2><h6>Small</h6><p>{words}</p><div itemscope itemtype="https://schema.org/Product"></div>
+        <script type="application/ld+json">{{"@type": ["Product", "Thing"]}}</script>"#
+    );
+    let front = "<a href=/moved>Boats</a><a href=/circle>Nothing</a>";
+    let reply = Reply::html(page).header("x-robots-tag", "noarchive").header("x-frame-options", "DENY");
+    let web = ScriptedDownloader::new()
+        .respond(START, Reply::html(front))
+        .respond("https://a.example/moved", Reply::redirect(301, "/on"))
+        .respond("https://a.example/on", Reply::redirect(302, "/boats"))
+        .respond("https://a.example/circle", Reply::redirect(302, "/back"))
+        .respond("https://a.example/back", Reply::redirect(302, "/circle"))
+        .respond("https://a.example/boats", reply);
+    let audit = audit([START]).downloader(web).run().await.unwrap();
+    audit.write(folder.path()).unwrap();
+    let lines = fs::read_to_string(folder.path().join("pages.jsonl")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = |path: &str| lines.iter().find(|line| line["url"] == format!("https://a.example{path}")).unwrap();
+    let boats = line("/boats");
+    assert_eq!((&boats["robots"], &boats["x_robots_tag"]), (&json!("max-snippet: 20, nofollow"), &json!("noarchive")));
+    assert_eq!((&boats["headings"], &boats["h1"]), (&json!([1, 2, 0, 0, 0, 1]), &json!("Boats")));
+    assert_eq!(boats["structured_types"], json!(["Product", "Thing", "https://schema.org/Product"]));
+    assert_eq!(boats["simhash"].as_str().unwrap().len(), 32, "{boats}");
+    assert_eq!((&boats["headers"]["x-frame-options"], &boats["protocol"]), (&json!("DENY"), &json!("HTTP/1.1")));
+    assert_eq!((&boats["redirects"], &boats["certificate_days_left"]), (&json!([]), &Value::Null));
+    assert!(boats["total_ms"].as_f64().unwrap() >= boats["ttfb_ms"].as_f64().unwrap());
+    assert_eq!(line("/moved")["redirects"], json!(["https://a.example/on", "https://a.example/boats"]));
+    assert_eq!(line("/circle")["redirects"], json!(["https://a.example/back"]), "a circle has no end");
+    let table = fs::read_to_string(folder.path().join("csv/pages.csv")).unwrap();
+    assert!(table.lines().next().unwrap().contains(",certificate_days_left,"), "{table}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_score_lists_what_was_deducted_and_adds_up() {
     let fine = "<!doctype html><html lang=en><title>A title of its own that is long enough for all</title><h1>A</h1>";
     let broken =
