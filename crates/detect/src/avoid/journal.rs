@@ -3,6 +3,7 @@
 //! A model is a set of tables that change with every page, and is fully determined by its events: the same events in the same order give
 //! the same model. So only events are stored, and a restart replays them.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use super::content::{ContentText, Sketch, Texts};
@@ -16,54 +17,56 @@ use super::site::LinkContext;
 const FORMAT: u8 = 4;
 /// The oldest version that is read.
 const OLDEST: u8 = 1;
-/// zstd's own default.
-const LEVEL: i32 = 3;
+/// The level of zstd.
+const LEVEL: i32 = 1;
+/// Bytes of events that are packed together. The memory of a job that is rarely stored is that of packed events.
+const FRAME: usize = 256 << 10;
 /// The most bytes of an unpacked batch; one that claims to be longer is damaged.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// An event that was given to the predictor and changes its answers.
 #[derive(Clone, Debug)]
-pub(crate) enum Event {
+pub(crate) enum Event<'a> {
     Discover {
-        site: String,
-        url: String,
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
         link: Option<LinkContext>,
     },
     Learn {
-        site: String,
-        url: String,
-        text: PageText,
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
+        text: Cow<'a, PageText>,
     },
     LearnTexts {
-        site: String,
-        url: String,
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
         texts: Option<Texts>,
     },
     Skip {
-        site: String,
-        url: String,
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
         row: u64,
     },
     Redirect {
-        site: String,
-        from: String,
-        to: String,
+        site: Cow<'a, str>,
+        from: Cow<'a, str>,
+        to: Cow<'a, str>,
     },
     Claim {
-        site: String,
+        site: Cow<'a, str>,
         page: u32,
-        url: String,
-        named: String,
+        url: Cow<'a, str>,
+        named: Cow<'a, str>,
     },
     Link {
-        site: String,
-        url: String,
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
         page: u32,
     },
     /// A skipped page is fetched for the links that it may have.
     GiveBack {
-        site: String,
-        url: String,
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
     },
 }
 
@@ -71,7 +74,12 @@ pub(crate) enum Event {
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     is_kept: bool,
+    /// The last events, which are not packed yet.
     bytes: Vec<u8>,
+    /// A batch of the events before them, as frames of zstd one after the other; empty if there are none.
+    packed: Vec<u8>,
+    /// Bytes of those events before they were packed.
+    packed_bytes: usize,
 }
 
 /// The error if a stored journal cannot be read.
@@ -87,10 +95,22 @@ impl std::fmt::Display for Damaged {
 impl std::error::Error for Damaged {}
 
 impl Journal {
-    pub(crate) fn add(&mut self, event: impl FnOnce() -> Event) {
+    pub(crate) fn add<'a>(&mut self, event: impl FnOnce() -> Event<'a>) {
         if self.is_kept {
             write(&mut self.bytes, &event());
+            if self.bytes.len() >= FRAME {
+                self.pack();
+            }
         }
+    }
+
+    fn pack(&mut self) {
+        if self.packed.is_empty() {
+            self.packed.push(FORMAT);
+        }
+        self.packed.extend(zstd::bulk::compress(&self.bytes, LEVEL).unwrap_or_default());
+        self.packed_bytes += self.bytes.len();
+        self.bytes.clear();
     }
 }
 
@@ -102,7 +122,7 @@ impl Predictor {
 
     /// Bytes of the events that were not yet taken, before they are packed.
     pub fn journal_bytes(&self) -> usize {
-        self.journal.bytes.len()
+        self.journal.packed_bytes + self.journal.bytes.len()
     }
 
     /// Keeps no more events, and forgets those that were not taken.
@@ -112,13 +132,14 @@ impl Predictor {
 
     /// Returns the events since the last call, for storage; `None` if there are none. Batches must be restored in their order.
     pub fn take_journal(&mut self) -> Option<Vec<u8>> {
-        if self.journal.bytes.is_empty() {
+        if self.journal_bytes() == 0 {
             return None;
         }
-        let bytes = std::mem::take(&mut self.journal.bytes);
-        let mut batch = vec![FORMAT];
-        batch.extend(zstd::bulk::compress(&bytes, LEVEL).unwrap_or_default());
-        Some(batch)
+        if !self.journal.bytes.is_empty() {
+            self.journal.pack();
+        }
+        self.journal.packed_bytes = 0;
+        Some(std::mem::take(&mut self.journal.packed))
     }
 
     /// Replays the events of an earlier predictor. Totals are not counted again, and the list of rules is built anew.
@@ -160,7 +181,7 @@ impl Predictor {
     }
 }
 
-fn write(out: &mut Vec<u8>, event: &Event) {
+fn write(out: &mut Vec<u8>, event: &Event<'_>) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
         // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth.
@@ -232,10 +253,10 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn read(rest: &mut &[u8]) -> Option<Event> {
+fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
     let kind = take(rest, 1)?[0];
-    let site = text(rest)?;
-    let url = text(rest)?;
+    let site = Cow::Owned(text(rest)?);
+    let url = Cow::Owned(text(rest)?);
     Some(match kind {
         1 => {
             let link = match take(rest, 1)?[0] {
@@ -247,7 +268,7 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
             };
             Event::Discover { site, url, link }
         }
-        2 | 7 => Event::Learn { site, url, text: page_text(rest, kind == 7)? },
+        2 | 7 => Event::Learn { site, url, text: Cow::Owned(page_text(rest, kind == 7)?) },
         3 => {
             let whole = sketch(rest, false)?.map(ContentText::of_sketch);
             let texts = whole.map(|whole| Texts { whole, without_own: None });
@@ -259,8 +280,8 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
             Event::LearnTexts { site, url, texts }
         }
         4 => Event::Skip { site, url, row: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?) },
-        5 => Event::Redirect { site, from: url, to: text(rest)? },
-        6 => Event::Claim { site, page: value(rest)?, url, named: text(rest)? },
+        5 => Event::Redirect { site, from: url, to: Cow::Owned(text(rest)?) },
+        6 => Event::Claim { site, page: value(rest)?, url, named: Cow::Owned(text(rest)?) },
         10 => Event::Link { site, url, page: value(rest)? },
         11 => Event::GiveBack { site, url },
         _ => return None,
@@ -347,4 +368,52 @@ fn words(rest: &mut &[u8]) -> Option<Vec<u32>> {
 fn text(rest: &mut &[u8]) -> Option<String> {
     let length = length(rest)?;
     Some(std::str::from_utf8(take(rest, length)?).ok()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::avoid::{Attempt, Decision};
+
+    const SITE: &str = "shop.example";
+
+    fn url(article: u32, session: u32) -> Url {
+        let url = format!("http://{SITE}/article?id={article}&sid={session}");
+        url.parse().expect("a URL")
+    }
+
+    fn decisions(predictor: &mut Predictor) -> Vec<Decision> {
+        let asked = (0..40).map(|article| url(article, 9_000 + article));
+        asked.map(|url| predictor.decide(SITE, &url, Attempt::Regular)).collect()
+    }
+
+    #[test]
+    fn a_batch_of_many_frames_is_read_as_one_of_a_single_frame() {
+        let options = Options { warmup: 0, ..Options::default() };
+        let mut predictor = Predictor::new(options);
+        predictor.keep_journal();
+        for article in 0..60u32 {
+            let words: String = (0..900u32).map(|at| format!("word{} ", article * 7_919 + at * 31)).collect();
+            for session in [article, article + 1_000] {
+                let url = url(article, session);
+                predictor.discover(SITE, &url, None);
+                predictor.learn(SITE, &url, PageText::of([(0, &*words)]));
+            }
+        }
+        let bytes = predictor.journal_bytes();
+        assert!(bytes > FRAME && predictor.journal.bytes.len() < FRAME, "{bytes} bytes");
+        let batch = predictor.take_journal().expect("something was told");
+        assert!(predictor.take_journal().is_none() && predictor.journal_bytes() == 0);
+        let all = zstd::stream::decode_all(&batch[1..]).expect("frames of zstd");
+        assert_eq!(all.len(), bytes);
+        let single = [&[FORMAT], &*zstd::bulk::compress(&all, 3).expect("it can be packed")].concat();
+        let wanted = format!("{:?}", decisions(&mut predictor));
+        assert!(wanted.contains("Skip"), "{wanted}");
+        for batch in [batch, single] {
+            let mut restored = Predictor::restored(options, [&*batch]).expect("a journal");
+            assert_eq!(format!("{:?}", decisions(&mut restored)), wanted);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The predictor: models of many sites, the links between their pages, and the rules by which URLs were skipped.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use url::Url;
@@ -405,7 +407,7 @@ impl Predictor {
                 self.journal.add(|| Event::Learn {
                     site: site.into(),
                     url: url.as_str().into(),
-                    text: text.clone(),
+                    text: Cow::Borrowed(&text),
                 });
                 let before = model.log_bytes();
                 let learnt = model.learn(raw, text, &links);
@@ -586,7 +588,7 @@ impl Predictor {
     }
 
     /// Replays an event of a journal.
-    pub(crate) fn apply(&mut self, event: Event) {
+    pub(crate) fn apply(&mut self, event: Event<'_>) {
         match event {
             Event::Discover { site, url, link } => {
                 if let Ok(url) = Url::parse(&url) {
@@ -600,7 +602,7 @@ impl Predictor {
             }
             Event::Learn { site, url, text } => {
                 if let Ok(url) = Url::parse(&url) {
-                    self.learn(&site, &url, text);
+                    self.learn(&site, &url, text.into_owned());
                 }
             }
             Event::LearnTexts { site, url, texts } => {
