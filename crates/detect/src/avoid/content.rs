@@ -86,13 +86,18 @@ impl Sketch {
         if words.len() < MIN_WORDS {
             return None;
         }
-        let hashes = shingle_hashes(words);
-        let all = DISTINCT.with_borrow_mut(|distinct| distinct.count(&hashes));
-        if all < MIN_SHINGLES {
-            return None;
-        }
-        let bands = bands(&hashes);
-        Some(Self { hashes: smallest(hashes, all).into(), all: all as u32, bands: Some(bands) })
+        SCRATCH.with_borrow_mut(|Scratch { hashes, small, distinct }| {
+            let count = words.len() + 1 - SHINGLE;
+            hashes.resize(hashes.len().max(count), 0);
+            let hashes = &mut hashes[..count];
+            dispatch!(Level::new(), simd => hash_shingles(simd, words, hashes));
+            let all = distinct.count(hashes);
+            if all < MIN_SHINGLES {
+                return None;
+            }
+            let bands = Some(bands(hashes));
+            Some(Self { hashes: smallest(hashes, all, small).into(), all: all as u32, bands })
+        })
     }
 
     /// Bytes of memory.
@@ -120,14 +125,7 @@ impl Sketch {
     }
 }
 
-/// The hashes of all shingles, in their order.
-fn shingle_hashes(words: &[u32]) -> Vec<u32> {
-    let mut hashes = vec![0; (words.len() + 1).saturating_sub(SHINGLE)];
-    dispatch!(Level::new(), simd => hash_shingles(simd, words, &mut hashes));
-    hashes
-}
-
-/// The same, into a place for each. Shingles do not depend on each other, so that compilers hash as many at a time as the vectors of the
+/// The hashes of all shingles in their order, into a place for each. Shingles do not depend on each other, so that compilers hash as many at a time as the vectors of the
 /// processor have lanes: eight in a fifth of the time of one by one.
 #[inline(always)]
 fn hash_shingles(simd: impl Simd, words: &[u32], hashes: &mut [u32]) {
@@ -149,8 +147,17 @@ fn hash_shingles(simd: impl Simd, words: &[u32], hashes: &mut [u32]) {
 }
 
 thread_local! {
-    /// Its memory is used again.
-    static DISTINCT: RefCell<Distinct> = RefCell::default();
+    /// Its memory is used again: it is several times as large as a text.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// What is needed to make a sketch.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// The hashes of all shingles, and perhaps others after them.
+    hashes: Vec<u32>,
+    small: Vec<u32>,
+    distinct: Distinct,
 }
 
 /// Counts different hashes.
@@ -200,29 +207,20 @@ impl Distinct {
 }
 
 /// The smallest hashes, each once and sorted; of all, this number are different.
-fn smallest(mut hashes: Vec<u32>, different: usize) -> Vec<u32> {
-    let sort = |hashes: &mut Vec<u32>| {
-        hashes.sort_unstable();
-        hashes.dedup();
-        hashes.truncate(SKETCH);
-    };
-    if different > SKETCH {
-        // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
-        let bound = (u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / different as u64) as u32;
-        let mut small = vec![0; hashes.len()];
-        let mut count = 0;
-        for hash in &hashes {
-            small[count] = *hash;
-            count += usize::from(*hash <= bound);
-        }
-        small.truncate(count);
-        sort(&mut small);
-        if small.len() == SKETCH {
-            return small;
+fn smallest<'a>(hashes: &[u32], different: usize, small: &'a mut Vec<u32>) -> &'a [u32] {
+    // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
+    let bound = u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / different.max(1) as u64;
+    for bound in [bound.try_into().unwrap_or(u32::MAX), u32::MAX] {
+        small.clear();
+        small.extend(hashes.iter().copied().filter(|hash| *hash <= bound));
+        small.sort_unstable();
+        small.dedup();
+        small.truncate(SKETCH);
+        if small.len() == SKETCH.min(different) {
+            break;
         }
     }
-    sort(&mut hashes);
-    hashes
+    small
 }
 
 /// The bands of a set of hashes. Each hash is in one of the bins, whose value is the least; an empty bin takes that of another one, which
@@ -672,7 +670,8 @@ mod tests {
             sorted.sort_unstable();
             sorted.dedup();
             let repeated = [&hashes[..], &hashes].concat();
-            assert_eq!(smallest(repeated, sorted.len()), sorted[..sorted.len().min(SKETCH)]);
+            let small = &mut vec![9];
+            assert_eq!(smallest(&repeated, sorted.len(), small), &sorted[..sorted.len().min(SKETCH)]);
         }
     }
 

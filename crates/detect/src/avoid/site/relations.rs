@@ -251,10 +251,12 @@ impl Site {
         let mut dropped = Mix::new(CANONICAL);
         let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
         for slot in &target.shape.slots {
-            let (parameter, value) = parameter_rows(slot);
-            let is_tracking = slot.prior == PriorKnowledge::Tracking;
             let may_be_idle = slot.name.is_parameter() && slot.prior != PriorKnowledge::Forbidden;
-            if may_be_idle && self.rows.is_idle(parameter, value, is_tracking) {
+            let is_idle = || {
+                let (parameter, value) = parameter_rows(slot);
+                self.rows.is_idle(parameter, value, slot.prior == PriorKnowledge::Tracking)
+            };
+            if may_be_idle && is_idle() {
                 dropped = dropped.with(u64::from(slot.name.0));
                 idle.push(slot.name);
             } else {
