@@ -69,6 +69,8 @@ pub enum Fault {
     Timeout,
     /// No connection, or one that broke.
     Connection,
+    /// A redirect of the site that names no URL, or one that browsers do not follow.
+    Nowhere,
     /// The answer does not tell whether the page is there: a refusal, a challenge, a limit.
     Unverified,
 }
@@ -677,6 +679,9 @@ fn fault(record: &Record) -> Option<Fault> {
             Some(Fault::Unverified)
         }
         Some(error) => Some(Fault::of_error(error)),
+        // Browsers show what comes with such a redirect, which may be a page.
+        None if record.leads_nowhere() && record.kind == Kind::External => Some(Fault::Unverified),
+        None if record.leads_nowhere() => Some(Fault::Nowhere),
         None => Fault::of_status(record.status?),
     }
 }

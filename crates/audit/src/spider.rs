@@ -463,6 +463,8 @@ impl Spider for AuditSpider {
         }
         let status = page.response().status.as_u16();
         let is_broken = match record.kind {
+            // Some servers name the target only in answers to GET.
+            Kind::External if record.leads_nowhere() => record.is_head,
             Kind::External => refusals::is_worth_asking_again(status, record.is_head, record.is_challenge),
             _ => status >= 400,
         };
