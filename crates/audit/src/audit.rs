@@ -225,7 +225,7 @@ impl AuditOptions {
             .component(move |settings: &Settings| {
                 Judge::from_settings(settings, rules).map(|judge| Some(judge.with_pdf(pdf)))
             })
-            .component(|_: &Settings| Ok(Some(Refusals::default())));
+            .component(|settings: &Settings| Refusals::of_settings(settings).map(Some));
         match discovery {
             Some(discovery) => builder.plugin(discovery),
             None => builder,
@@ -315,7 +315,9 @@ impl AuditOptions {
                 .map_or_else(Vec::new, Joined::notes)
                 .into_iter()
                 .chain(choices.notes())
+                .chain(site.notes(&codes))
                 .collect(),
+            codes,
             site,
             crawl: None,
             counted: Counted { score, new: known.map(|_| new), per_address },
