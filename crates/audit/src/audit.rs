@@ -271,6 +271,7 @@ impl AuditOptions {
             let finding = finding?;
             let Some(code) = self.rules.code(&finding.code) else { continue };
             let Some(severity) = choices.severity(code) else { continue };
+            let severity = severity.of(&finding);
             let mut issue = issue::issue(finding, code, severity, pages);
             issue.ignored = choices.reason(&issue);
             issue.new = known.as_ref().map(|known| !known.has_issue(&issue));
@@ -307,7 +308,6 @@ impl AuditOptions {
                 .filter_map(|(condition, (number, codes))| condition.failure(number, codes))
                 .collect(),
             budget: Vec::new(),
-            codes,
             not_judged,
             limits,
             notes: site

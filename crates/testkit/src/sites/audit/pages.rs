@@ -417,10 +417,18 @@ fn links(site: &mut Builder) {
         "link-http-on-https",
         |p| p.body("<a href=\"http://audit.example/insecure\">By another way</a>"),
         [
-            |p| p.body("<a href=\"http://other.example/plain\">Other site</a>"),
+            |p| p.body("<a href=\"http://127.0.0.1:8000/\">This computer</a>"),
             |p| p.body("<a href=\"//audit.example/\">The same scheme</a>"),
+            |p| p.body("<a href=\"https://other.example/page?from=http://other.example/\">By https</a>"),
         ],
     );
+    site.expect("localhost-link", "/link-http-on-https/miss-1");
+    site.page("/link-http-on-https/elsewhere", |p| {
+        p.body("<a href=\"http://other.example/plain\">Other site</a>")
+    });
+    for path in ["/link-http-on-https/elsewhere", "/mixed-content/miss-1", "/http-page/miss-1"] {
+        site.expect("link-http-on-https", path);
+    }
     site.answer("/?q=javascript:", crate::Reply::text("a search"));
     site.answer("http://audit.example/insecure", crate::Reply::status(404));
     site.expect("broken-internal-link", "http://audit.example/insecure");
