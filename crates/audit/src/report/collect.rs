@@ -291,9 +291,9 @@ impl<'a> Collector<'a> {
             match record.kind {
                 Kind::Sitemap => self.done.sitemaps.add(record),
                 Kind::External => self.elsewhere.add_external(record, fault, &mut self.urls, blocks)?,
-                Kind::Page => self.languages.add(record),
                 _ => {}
             }
+            self.languages.add(record);
             if record.kind == Kind::Page && record.redirect.is_some() {
                 self.elsewhere.add_redirect(record, &audit.landing(&record.url), &mut self.urls, blocks)?;
             }
