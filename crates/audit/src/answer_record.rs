@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use http::{Method, StatusCode, header};
 use huntsman_crawler::{Page, PageKind, Response, meta};
+use huntsman_middleware::redirect_target;
+use url::Url;
 
 use crate::feed;
 use crate::page::without_fragment;
-use crate::record::{Kind, Record};
+use crate::record::{Kind, Record, is_redirect};
 use crate::rendering;
 use crate::robots_files::RobotsFile;
 use crate::spider::{MAX_DETAIL, kind_of};
@@ -43,9 +45,11 @@ pub(crate) fn record_of(page: &Page) -> Record {
     let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let is_head = request.method == Method::HEAD;
     let length = text(header::CONTENT_LENGTH).and_then(|length| length.trim().parse().ok());
-    let is_redirect = matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308);
-    let redirect =
-        text(header::LOCATION).filter(|_| is_redirect).and_then(|to| page.url().join(to.trim()).ok());
+    let target = is_redirect(response.status.as_u16()).then(|| redirect_of(page));
+    let (redirect, detail) = match target.transpose() {
+        Ok(target) => (target, None),
+        Err(why) => (None, Some(why)),
+    };
     let kind = kind_of(request);
     // A robots.txt that redirects is still that of its host, and so is its icon. A page whose scripts change its address is known by the first.
     let url = match kind {
@@ -66,6 +70,7 @@ pub(crate) fn record_of(page: &Page) -> Record {
         redirect: redirect
             .filter(|url| matches!(url.scheme(), "http" | "https"))
             .map(|url| without_fragment(&url)),
+        detail,
         is_cut_short: response.has_flag("dataloss") || response.has_flag("partial"),
         is_challenge: is_challenge(response.status, headers),
         content_type: response.content_type(),
@@ -88,6 +93,29 @@ pub(crate) fn record_of(page: &Page) -> Record {
 /// A time in milliseconds with one decimal.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
+/// Where a redirect leads.
+///
+/// # Errors
+/// It leads nowhere: browsers show its body, or an error. The error says why.
+fn redirect_of(page: &Page) -> Result<Url, String> {
+    // Browsers refuse redirects to these, and leave those to others to the programs that are there for them.
+    const REFUSED: [&str; 5] = ["about", "blob", "data", "file", "javascript"];
+    let response = page.response();
+    let status = response.status.as_u16();
+    let Some(location) = response.headers.get(header::LOCATION) else {
+        return Err(format!("{status} without a Location"));
+    };
+    let target = redirect_target(page.url(), location.as_bytes());
+    let told = |why: &str| format!("{status}: {why}").chars().take(MAX_DETAIL).collect::<String>();
+    match target {
+        Ok(target) if REFUSED.contains(&target.scheme()) => {
+            Err(told(&format!("the Location is a {}: URL, which browsers do not follow", target.scheme())))
+        }
+        Ok(target) => Ok(target),
+        Err(why) => Err(told(&why)),
+    }
 }
 
 /// What an error page of the site tells of the program that made it.

@@ -225,7 +225,7 @@ impl AuditOptions {
             .component(move |settings: &Settings| {
                 Judge::from_settings(settings, rules).map(|judge| Some(judge.with_pdf(pdf)))
             })
-            .component(|_: &Settings| Ok(Some(Refusals::default())));
+            .component(|settings: &Settings| Refusals::of_settings(settings).map(Some));
         match discovery {
             Some(discovery) => builder.plugin(discovery),
             None => builder,
@@ -271,6 +271,7 @@ impl AuditOptions {
             let finding = finding?;
             let Some(code) = self.rules.code(&finding.code) else { continue };
             let Some(severity) = choices.severity(code) else { continue };
+            let severity = severity.of(&finding);
             let mut issue = issue::issue(finding, code, severity, pages);
             issue.ignored = choices.reason(&issue);
             issue.new = known.as_ref().map(|known| !known.has_issue(&issue));
@@ -307,7 +308,6 @@ impl AuditOptions {
                 .filter_map(|(condition, (number, codes))| condition.failure(number, codes))
                 .collect(),
             budget: Vec::new(),
-            codes,
             not_judged,
             limits,
             notes: site
@@ -315,7 +315,9 @@ impl AuditOptions {
                 .map_or_else(Vec::new, Joined::notes)
                 .into_iter()
                 .chain(choices.notes())
+                .chain(site.notes(&codes))
                 .collect(),
+            codes,
             site,
             crawl: None,
             counted: Counted { score, new: known.map(|_| new), per_address },

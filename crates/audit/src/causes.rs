@@ -20,10 +20,12 @@ pub(crate) struct Cause {
     pub(crate) title: String,
     /// The family of the code.
     pub(crate) family: String,
-    /// How bad it is.
+    /// How bad its worst issue is.
     pub(crate) severity: Severity,
     /// Number of issues.
     pub(crate) issues: usize,
+    /// Number of errors, warnings and notices among them.
+    pub(crate) by_severity: [usize; 3],
     /// Number of places at which they show.
     pub(crate) places: usize,
     /// Number of issues that one change of a template mends.
@@ -36,14 +38,30 @@ pub(crate) struct Cause {
     pub(crate) first: Vec<Issue>,
 }
 
-/// Sums up issues. Those of a code come together.
+impl Cause {
+    /// Number of issues of a severity.
+    pub(crate) fn number_of(&self, severity: Severity) -> usize {
+        self.by_severity[severity.place()]
+    }
+
+    /// The severities of its issues, the worst first.
+    pub(crate) fn severities(&self) -> impl Iterator<Item = Severity> {
+        let all = [Severity::Error, Severity::Warning, Severity::Notice];
+        all.into_iter().filter(|severity| self.number_of(*severity) > 0)
+    }
+}
+
+/// Sums up issues, which come in their order: the worst first.
 #[derive(Debug, Default)]
 pub(crate) struct Causes(Vec<Cause>);
 
 impl Causes {
     /// Adds an issue of a code.
     pub(crate) fn add(&mut self, issue: &Issue, code: Option<&Code>) {
-        if self.0.last().is_none_or(|cause| cause.code != issue.code) {
+        let is_same = |cause: &Cause| cause.code == issue.code;
+        // Nearly always it is the last one.
+        let known = self.0.iter().rposition(is_same).unwrap_or(self.0.len());
+        if known == self.0.len() {
             self.0.push(Cause {
                 code: issue.code.clone(),
                 about: code.copied(),
@@ -51,6 +69,7 @@ impl Causes {
                 family: issue.family.clone(),
                 severity: issue.severity,
                 issues: 0,
+                by_severity: [0; 3],
                 places: 0,
                 templates: 0,
                 new: 0,
@@ -58,8 +77,9 @@ impl Causes {
                 first: Vec::new(),
             });
         }
-        let cause = self.0.last_mut().expect("it was added above");
+        let cause = &mut self.0[known];
         cause.issues += 1;
+        cause.by_severity[issue.severity.place()] += 1;
         cause.places += issue.sources;
         cause.templates += usize::from(issue.template);
         cause.new += usize::from(issue.new == Some(true));
@@ -75,13 +95,14 @@ impl Causes {
         let mut affected = BTreeMap::new();
         let deductions = || score.families.values().flat_map(|family| &family.deductions);
         for cause in &mut self.0 {
-            let deduction = deductions().find(|deduction| deduction.code == cause.code);
-            cause.points = deduction.map_or(0.0, |deduction| deduction.points);
-            let pages = deduction.and_then(|deduction| deduction.pages).unwrap_or_default();
+            let of_cause = || deductions().filter(|deduction| deduction.code == cause.code);
+            let points = of_cause().map(|deduction| deduction.points).sum();
+            let pages = of_cause().filter_map(|deduction| deduction.pages).max().unwrap_or_default();
             affected.insert(
                 cause.code.clone(),
                 cause.issues.max(cause.places).max(pages) * cause.severity.weight(),
             );
+            cause.points = points;
         }
         self.0.sort_by(|a, b| {
             (affected[&b.code], b.issues).cmp(&(affected[&a.code], a.issues)).then(a.code.cmp(&b.code))

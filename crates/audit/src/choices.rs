@@ -6,6 +6,7 @@ use huntsman_crawler::{Error, Result, Timestamp};
 use huntsman_middleware::{AuditSettings, UrlPattern};
 
 use crate::code::{Code, Severity};
+use crate::finding::Finding;
 use crate::issue::{Issue, severity_of};
 use crate::rule::RuleSet;
 
@@ -71,8 +72,11 @@ impl Choices {
     }
 
     /// The severity of a code; `None` if it is off.
-    pub(crate) fn severity(&self, code: &Code) -> Option<Severity> {
-        self.severities.get(code.name).copied().unwrap_or(Some(code.severity))
+    pub(crate) fn severity(&self, code: &Code) -> Option<CodeSeverity> {
+        match self.severities.get(code.name) {
+            Some(set) => set.map(|severity| CodeSeverity { severity, is_set: true }),
+            None => Some(CodeSeverity { severity: code.severity, is_set: false }),
+        }
     }
 
     /// Why an issue is accepted, if it is.
@@ -118,6 +122,22 @@ fn day(text: &str) -> Result<String> {
             "setting audit_ignore: until = \"{}\": use a date such as 2027-03-31",
             text.escape_debug()
         ))),
+    }
+}
+
+/// How bad the issues of a code are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeSeverity {
+    /// The severity that the code has, or that a setting gives it.
+    pub(crate) severity: Severity,
+    /// Whether a setting gives it, so that it holds for all findings.
+    pub(crate) is_set: bool,
+}
+
+impl CodeSeverity {
+    /// How bad a finding of the code is.
+    pub(crate) fn of(self, finding: &Finding) -> Severity {
+        finding.severity.filter(|_| !self.is_set).map_or(self.severity, |own| own.max(self.severity))
     }
 }
 

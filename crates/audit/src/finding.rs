@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::code::Severity;
 use crate::measure::Measure;
 use crate::sorted::FindingSorter;
 
@@ -62,6 +63,9 @@ pub struct Finding {
     /// What would be right, or the limit that was passed.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub limit: Value,
+    /// How bad it is, if it is less bad than its code says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
     /// The places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Place>,
@@ -106,6 +110,13 @@ impl Finding {
         self
     }
 
+    /// Says that it is less bad than its code says. If several findings about the same become one issue, the worst of them counts, and a setting
+    /// for the code counts for all of its findings.
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
+    }
+
     /// Adds a place.
     pub fn at(mut self, place: Place) -> Self {
         self.add_place(place);
@@ -131,6 +142,8 @@ impl Finding {
     /// Adds the places of another finding about the same.
     pub(crate) fn merge(&mut self, other: Self) {
         let not_kept = other.places.saturating_sub(other.at.len());
+        // One without a severity of its own is as bad as the code says.
+        self.severity = self.severity.zip(other.severity).map(|(one, another)| one.min(another));
         other.at.into_iter().for_each(|place| self.add_place(place));
         self.places += not_kept;
     }

@@ -46,10 +46,7 @@ impl Audit {
     }
 
     fn past(&self) -> Past {
-        let number = |severity: Severity| {
-            let of = self.causes.iter().filter(|cause| cause.severity == severity);
-            of.map(|cause| cause.issues as u64).sum()
-        };
+        let number = |severity: Severity| self.issues.number_of(severity) as u64;
         Past {
             at: self.judged_at.to_rfc3339(),
             score: self.score().overall,

@@ -120,7 +120,7 @@ fn of_pages(site: &Site, rules: &RuleSet, findings: &mut Findings) -> Result<()>
 
 /// The issue of a finding. `pages` is the number of HTML pages of the site.
 pub(crate) fn issue(finding: Finding, code: &Code, severity: Severity, pages: usize) -> Issue {
-    let Finding { code: name, url, target, group, value, limit, at, places } = finding;
+    let Finding { code: name, url, target, group, value, limit, severity: _, at, places } = finding;
     Issue {
         id: format!("{:016x}", issue_id(&name, &url, target.as_deref(), group.as_deref())),
         code: name,

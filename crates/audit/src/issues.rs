@@ -13,7 +13,7 @@ pub struct Issues {
     codes: Vec<OfCode>,
 }
 
-/// The issues of one code.
+/// The issues of one code and one severity, which stand together.
 #[derive(Clone, Debug)]
 pub(crate) struct OfCode {
     pub(crate) code: String,
@@ -48,14 +48,26 @@ impl Issues {
     /// # Errors
     /// Each item is an error if reading fails.
     pub fn of<'a>(&'a self, code: &'a str) -> impl Iterator<Item = Result<Issue>> {
-        let of = self.codes.iter().find(|of| of.code == code);
-        let (next, number) = of.map_or((0, 0), |of| (of.start, of.number));
-        Lines { issues: self, frames: None, next, frame: Vec::new(), at: 0 }.take(number)
+        let of = self.codes.iter().filter(move |of| of.code == code);
+        of.flat_map(|of| {
+            Lines { issues: self, frames: None, next: of.start, frame: Vec::new(), at: 0 }.take(of.number)
+        })
     }
 
-    /// The codes with issues, in the order of the list.
+    /// The codes with issues, in the order of the list. A code whose issues have several severities is there once for each.
     pub(crate) fn codes(&self) -> &[OfCode] {
         &self.codes
+    }
+
+    /// The names of the codes with issues, each once, in the order of their worst issues.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for of in &self.codes {
+            if !names.contains(&of.code.as_str()) {
+                names.push(&of.code);
+            }
+        }
+        names
     }
 
     /// The number of issues of a severity.
@@ -81,7 +93,8 @@ impl IssuesWriter {
 
     /// Adds the next issue.
     pub(crate) fn add(&mut self, issue: &Issue) -> Result<()> {
-        if self.issues.codes.last().is_none_or(|of| of.code != issue.code) {
+        let is_other = |of: &OfCode| of.code != issue.code || of.severity != issue.severity;
+        if self.issues.codes.last().is_none_or(is_other) {
             // Those of a code begin with a frame, so that they can be read alone.
             self.end_frame()?;
             self.issues.codes.push(OfCode {
@@ -164,22 +177,27 @@ mod tests {
     fn issues_are_read_together_and_by_code() {
         let mut writer = IssuesWriter::new(&Scratch::temporary()).unwrap();
         let mut all = Vec::new();
-        for (code, number) in [("a", 3), ("b", 2_000), ("c", 1)] {
+        let (error, notice) = (Severity::Error, Severity::Notice);
+        for (code, severity, number) in
+            [("a", error, 3), ("b", error, 2_000), ("c", error, 1), ("a", notice, 2), ("b", notice, 700)]
+        {
             for at in 0..number {
-                let issue =
-                    Issue { code: code.to_owned(), url: format!("https://x.example/{at}"), ..Issue::empty() };
+                let (code, url) = (code.to_owned(), format!("https://x.example/{at}"));
+                let issue = Issue { code, url, severity, ..Issue::empty() };
                 writer.add(&issue).unwrap();
                 all.push(issue);
             }
         }
         let issues = writer.finish().unwrap();
         let read: Vec<Issue> = issues.iter().collect::<Result<_>>().unwrap();
-        assert!(read == all && issues.len() == 2_004 && !issues.is_empty());
+        assert!(read == all && issues.len() == 2_706 && !issues.is_empty());
         for code in ["a", "b", "c", "d"] {
             let read: Vec<Issue> = issues.of(code).collect::<Result<_>>().unwrap();
             let expected: Vec<&Issue> = all.iter().filter(|issue| issue.code == code).collect();
             assert!(read.iter().eq(expected), "{code}");
         }
-        assert_eq!(issues.number_of(Severity::Notice), 0);
+        let numbers = [Severity::Error, Severity::Warning, Severity::Notice].map(|of| issues.number_of(of));
+        assert_eq!(numbers, [2_004, 0, 702]);
+        assert_eq!(issues.names(), ["a", "b", "c"]);
     }
 }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use http::HeaderMap;
-use huntsman_crawler::{Page, PageKind, Response};
+use huntsman_crawler::{AllowedAddresses, Page, PageKind, Response};
 use huntsman_html::{LinkElement, Meta, PageFacts, Region};
 use huntsman_middleware::AuditSettings;
 use huntsman_text::words;
@@ -41,15 +41,21 @@ pub struct Canonical {
     pub offset: Option<u32>,
 }
 
-/// Tells the URLs of hosts that are audited or that the user names, however local they are.
-pub(crate) type IsNamed<'a> = &'a dyn Fn(&Url) -> bool;
+/// The hosts of an audit.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownHosts<'a> {
+    /// Hosts that the user names, however local they are.
+    pub(crate) allowed: &'a AllowedAddresses,
+    /// Tells the URLs of hosts that are audited.
+    pub(crate) is_audited: &'a dyn Fn(&Url) -> bool,
+}
 
 /// A page of the site that is judged.
 pub struct AuditedPage<'a> {
     page: &'a Page,
     facts: &'a PageFacts,
     limits: &'a AuditSettings,
-    is_named: IsNamed<'a>,
+    hosts: KnownHosts<'a>,
     lines: Lines<'a>,
     canonicals: Vec<Canonical>,
     robots: Robots,
@@ -76,7 +82,7 @@ impl std::fmt::Debug for AuditedPage<'_> {
 impl<'a> AuditedPage<'a> {
     /// The page; `None` unless its status is 2xx and it is HTML that was received whole and scanned for an audit
     /// ([`ScanOptions::audit`](huntsman_html::ScanOptions::audit)).
-    pub(crate) fn of(page: &'a Page, limits: &'a AuditSettings, is_named: IsNamed<'a>) -> Option<Self> {
+    pub(crate) fn of(page: &'a Page, limits: &'a AuditSettings, hosts: KnownHosts<'a>) -> Option<Self> {
         let response = page.response();
         let is_html = page.kind() == PageKind::Html && contradiction(response, true).is_none();
         if !response.status.is_success() || !is_html || !is_whole(response) {
@@ -88,7 +94,7 @@ impl<'a> AuditedPage<'a> {
             page,
             facts,
             limits,
-            is_named,
+            hosts,
             lines: Lines::new(text),
             canonicals: Vec::new(),
             robots: Robots::default(),
@@ -134,12 +140,17 @@ impl<'a> AuditedPage<'a> {
     /// Another form of this page, judged by the same settings.
     #[cfg(feature = "render")]
     pub(crate) fn other_form<'b>(&'b self, page: &'b Page) -> Option<AuditedPage<'b>> {
-        AuditedPage::of(page, self.limits, self.is_named)
+        AuditedPage::of(page, self.limits, self.hosts)
     }
 
     /// Whether a URL is meant for readers elsewhere: its host is not one of this machine and its network, unless the audit names it.
     pub(crate) fn is_for_others(&self, url: &Url) -> bool {
-        is_public(url) || (self.is_named)(url)
+        is_public(url) || self.hosts.allowed.contains(url) || (self.hosts.is_audited)(url)
+    }
+
+    /// Whether a URL is of the site that is audited.
+    pub(crate) fn is_of_site(&self, url: &Url) -> bool {
+        url.host_str() == self.url().host_str() || (self.hosts.is_audited)(url)
     }
 
     /// The headers of the answer.

@@ -298,7 +298,7 @@ pub struct Record {
     pub status: Option<u16>,
     /// The kind of failure, such as `dns`; `None` if there was an answer.
     pub error: Option<String>,
-    /// What the failure says.
+    /// What the failure says, or why a redirect leads nowhere.
     pub detail: Option<String>,
     /// The kind of failure, such as `connect`, that kept the robots.txt of the host away, if the URL was not asked for because of that.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -359,7 +359,18 @@ pub struct Record {
     pub custom: Option<Box<Custom>>,
 }
 
+/// Whether an answer of this status sends readers to another URL.
+pub(crate) fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
 impl Record {
+    /// Whether it is a redirect without a URL that browsers go to; `detail` says why.
+    pub(crate) fn leads_nowhere(&self) -> bool {
+        let is_redirect = self.status.is_some_and(is_redirect);
+        is_redirect && self.error.is_none() && self.redirect.is_none() && self.detail.is_some()
+    }
+
     /// Each page with a page in another language that the answer names for it: a page for itself, and a sitemap for its entries.
     pub(crate) fn translations(&self) -> impl Iterator<Item = (&str, &Alternate)> {
         let of_page =

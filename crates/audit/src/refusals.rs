@@ -1,8 +1,9 @@
 //! Refusals of other sites: how long an audit goes on asking a host that is overloaded or refuses robots.
 //!
 //! Each answer of 429 or 503 doubles the delay of a host, up to a minute. A host with a hundred links would keep an audit busy for hours, although
-//! such answers tell nothing of a link. So a URL is not asked for again after one of them, and after [`IN_A_ROW`] of them without
-//! another answer between them, or [`IN_ALL`], the host is left alone: what was not asked there yet is not verified.
+//! such answers tell nothing of a link. So a URL is not asked for again after one of them, and after some of them without another answer between
+//! them, or some more in all, the host is left alone: what was not asked there yet is not verified. How many these are is a setting
+//! (`audit_host_refusals_in_a_row`, `audit_host_refusals`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::{
     Component, Context, DownloaderMiddleware, DropReason, FetchError, Hooks, HostKey, OnException, OnRequest,
-    OnResponse, Request, Response, Result,
+    OnResponse, Request, Response, Result, Settings,
 };
+use huntsman_middleware::AuditSettings;
 
 use crate::spider::TRY;
 
@@ -19,9 +21,6 @@ use crate::spider::TRY;
 pub(crate) const REASON: &str = "host_refuses";
 /// The request is another one for a URL that seems to be broken.
 pub(crate) const SEEMS_BROKEN: MetaKey<bool> = MetaKey::new("audit_seems_broken");
-/// Refusals after which a host is left alone: one after the other, and in all. A host that answers between them is not overloaded.
-const IN_A_ROW: u32 = 3;
-const IN_ALL: u32 = 12;
 
 /// Whether a status says that a server refuses an answer to this crawl, so that it is not known whether the URL works for readers.
 pub(crate) fn is_refusal(status: u16) -> bool {
@@ -45,8 +44,11 @@ pub(crate) fn is_timeout(error: &str) -> bool {
 }
 
 /// Counts refusals by host, and leaves hosts alone that refuse too often. It looks only at requests for single URLs of other sites.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Refusals {
+    /// Refusals after which a host is left alone: one after the other, and in all. A host that answers between them is not overloaded.
+    most_in_a_row: u32,
+    most: u32,
     /// Hosts that refused, which are fewer than the hosts of links.
     by_host: Mutex<HashMap<HostKey, Refused>>,
 }
@@ -58,13 +60,26 @@ struct Refused {
     in_all: u32,
 }
 
-impl Refused {
-    fn is_enough(self) -> bool {
-        self.in_a_row >= IN_A_ROW || self.in_all >= IN_ALL
-    }
-}
-
 impl Refusals {
+    pub(crate) fn of_settings(settings: &Settings) -> Result<Self> {
+        let limits: AuditSettings = settings.of()?;
+        Ok(Self {
+            most_in_a_row: limits.audit_host_refusals_in_a_row,
+            most: limits.audit_host_refusals,
+            by_host: Mutex::default(),
+        })
+    }
+
+    /// The setting by which a host that refused so often is left alone, with its value.
+    fn limit(&self, refused: Refused) -> Option<(&'static str, u32)> {
+        let limits = [
+            ("audit_host_refusals_in_a_row", refused.in_a_row, self.most_in_a_row),
+            ("audit_host_refusals", refused.in_all, self.most),
+        ];
+        let reached = limits.into_iter().find(|(_, number, most)| *most > 0 && number >= most);
+        reached.map(|(name, _, most)| (name, most))
+    }
+
     fn add(&self, request: &Request) {
         if request.has_meta(TRY) {
             let mut by_host = self.by_host.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,12 +118,11 @@ impl DownloaderMiddleware for Refusals {
         // What seems to be broken is asked for to its last try.
         let is_first = request.has_meta(TRY) && !request.meta_flag(SEEMS_BROKEN);
         let refused = if is_first { self.of(&request.host()) } else { Refused::default() };
-        if !refused.is_enough() {
-            return Ok(OnRequest::Continue);
-        }
+        let Some((name, most)) = self.limit(refused) else { return Ok(OnRequest::Continue) };
         let number = refused.in_all;
-        let detail =
-            format!("its host answered {number} requests by 429 or 503 or not in time, and was left alone");
+        let detail = format!(
+            "its host answered {number} requests by 429 or 503 or not in time, and was left alone ({name} = {most})"
+        );
         Ok(OnRequest::Drop(DropReason::failed(REASON).detail(detail)))
     }
 
@@ -159,5 +173,20 @@ mod tests {
             assert_eq!(again, [by_head, by_get], "{status}");
             assert!(!is_worth_asking_again(status, true, true), "{status} with a challenge");
         }
+    }
+
+    #[test]
+    fn a_host_is_left_alone_after_as_many_refusals_as_the_settings_say() {
+        let limit = |most_in_a_row, most, in_a_row, in_all| {
+            let refusals = Refusals { most_in_a_row, most, by_host: Mutex::default() };
+            refusals.limit(Refused { in_a_row, in_all }).map(|(name, _)| name)
+        };
+        let (in_a_row, in_all) = (Some("audit_host_refusals_in_a_row"), Some("audit_host_refusals"));
+        assert_eq!(limit(3, 12, 2, 11), None);
+        assert_eq!(limit(3, 12, 3, 3), in_a_row);
+        assert_eq!(limit(3, 12, 1, 12), in_all);
+        assert_eq!(limit(0, 12, 11, 11), None);
+        assert_eq!(limit(0, 12, 12, 12), in_all);
+        assert_eq!(limit(0, 0, 500, 900), None);
     }
 }

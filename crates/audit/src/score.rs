@@ -36,13 +36,13 @@ pub struct FamilyScore {
     pub deductions: Vec<Deduction>,
 }
 
-/// The points that a code takes.
+/// The points that a code takes. A code whose issues are in part errors and in part warnings takes them once for each.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Deduction {
     /// The name of the code.
     pub code: &'static str,
-    /// How bad its worst issue is.
+    /// How bad the issues are.
     pub severity: Severity,
     /// Number of pages with the issue; `None` if it is about the site.
     pub pages: Option<usize>,
@@ -52,7 +52,7 @@ pub struct Deduction {
     pub points: f64,
 }
 
-/// Sums up what issues take from the score. They come in their order, so those of a code stand together.
+/// Sums up what issues take from the score. They come in their order, so those of a code with the same severity stand together.
 #[derive(Debug)]
 pub(crate) struct Scorer<'a> {
     site: &'a Site,
@@ -90,7 +90,10 @@ impl<'a> Scorer<'a> {
 
     /// Counts an issue of a code.
     pub(crate) fn add(&mut self, issue: &Issue, code: &Code) {
-        if self.code.as_ref().is_none_or(|of| of.code.name != code.name) {
+        if issue.severity == Severity::Notice {
+            return;
+        }
+        if self.code.as_ref().is_none_or(|of| of.code.name != code.name || of.severity != issue.severity) {
             self.end_code();
             self.pages.clear();
             self.pages.resize(self.site.addresses().len().div_ceil(64), 0);

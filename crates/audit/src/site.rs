@@ -28,7 +28,7 @@ use self::columns::{Columns, Flag};
 use self::references::{Fragment, Pointer};
 use self::remembered::{Held, Remembered};
 use self::weights::Heavy;
-use crate::code::PageClass;
+use crate::code::{Code, PageClass};
 use crate::custom::CustomNames;
 use crate::edges::EdgeReader;
 use crate::finding::Finding;
@@ -69,6 +69,8 @@ pub enum Fault {
     Timeout,
     /// No connection, or one that broke.
     Connection,
+    /// A redirect of the site that names no URL, or one that browsers do not follow.
+    Nowhere,
     /// The answer does not tell whether the page is there: a refusal, a challenge, a limit.
     Unverified,
 }
@@ -114,6 +116,8 @@ pub struct Site {
     is_complete: bool,
     logs: Option<Joined>,
     failure: Mutex<Option<Error>>,
+    /// What rules say of how far they looked, with the code that it is about.
+    notes: Mutex<Vec<(&'static str, String)>>,
 }
 
 /// What a site is made of.
@@ -147,6 +151,7 @@ impl Site {
             is_complete,
             logs: None,
             failure: Mutex::new(None),
+            notes: Mutex::default(),
         })
     }
 
@@ -169,6 +174,18 @@ impl Site {
             Some(error) => Err(error.context("reading what the crawl found")),
             None => Ok(()),
         }
+    }
+
+    /// Notes for the report where a limit kept a rule from looking at all that there is.
+    pub(crate) fn note(&self, code: &'static str, text: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push((code, text));
+    }
+
+    /// What rules noted about these codes.
+    pub(crate) fn notes(&self, codes: &[Code]) -> Vec<String> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_judged = |name: &str| codes.iter().any(|code| code.name == name);
+        notes.iter().filter(|(code, _)| is_judged(code)).map(|(_, text)| text.clone()).collect()
     }
 
     /// What was read; `None` after an error, which is kept.
@@ -677,6 +694,9 @@ fn fault(record: &Record) -> Option<Fault> {
             Some(Fault::Unverified)
         }
         Some(error) => Some(Fault::of_error(error)),
+        // Browsers show what comes with such a redirect, which may be a page.
+        None if record.leads_nowhere() && record.kind == Kind::External => Some(Fault::Unverified),
+        None if record.leads_nowhere() => Some(Fault::Nowhere),
         None => Fault::of_status(record.status?),
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use huntsman_crawler::{Error, Result};
 
+use crate::choices::CodeSeverity;
 use crate::code::Severity;
 use crate::finding::Finding;
 use huntsman_disk::{Entry, Fields, Scratch, Sorted, Sorter, put_bytes, put_number};
 
 /// How bad each code is that is judged. Findings of others are dropped.
-pub(crate) type Severities = BTreeMap<String, Severity>;
+pub(crate) type Severities = BTreeMap<String, CodeSeverity>;
 
 /// Sorts findings by severity, code, URL, target and group.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl FindingSorter {
     pub(crate) fn add(&mut self, finding: &Finding) {
         let Some(severity) = self.severities.get(&finding.code) else { return };
         let told = serde_json::to_vec(finding).map_err(Error::from);
-        let told = told.map(|json| Told { key: key(*severity, finding), finding: json });
+        let told = told.map(|json| Told { key: key(severity.of(finding), finding), finding: json });
         if let Err(error) = told.and_then(|told| Ok(self.sorter.push(told)?)) {
             self.failure.get_or_insert(error);
         }
@@ -154,7 +155,9 @@ mod tests {
     #[test]
     fn findings_about_the_same_become_one_and_all_stand_in_order() {
         let severities = [("a", Severity::Warning), ("b", Severity::Error)];
-        let severities: Severities = severities.map(|(code, severity)| (code.to_owned(), severity)).into();
+        let of_code = |severity| CodeSeverity { severity, is_set: false };
+        let severities: Severities =
+            severities.map(|(code, severity)| (code.to_owned(), of_code(severity))).into();
         for limit in [1 << 20, 600] {
             let mut sorter = FindingSorter::new(&Scratch::temporary(), limit, Arc::new(severities.clone()));
             let place = |line| Place { line, ..Place::default() };

@@ -20,7 +20,7 @@ use crate::documents::{self, PdfReader};
 use crate::failure;
 use crate::finding::{Finding, Findings};
 use crate::logs::Logs;
-use crate::page::{AuditedPage, IsNamed, without_fragment};
+use crate::page::{AuditedPage, KnownHosts, without_fragment};
 use crate::record::{Answered, Edge, EdgeKind, Kind, NamedFor, Record};
 use crate::refusals;
 use crate::rendering::DONT_RENDER;
@@ -97,9 +97,14 @@ impl Judge {
     }
 
     /// Adds to the record of a page what it says, and what the rules find on it. Returns whether it is HTML that can be judged.
-    pub(crate) fn judged(&self, page: &Page, answered: &mut Answered, is_audited: IsNamed<'_>) -> bool {
-        let is_named = |url: &Url| self.allowed.contains(url) || is_audited(url);
-        let Some(audited) = AuditedPage::of(page, &self.limits, &is_named) else { return false };
+    pub(crate) fn judged(
+        &self,
+        page: &Page,
+        answered: &mut Answered,
+        is_audited: &dyn Fn(&Url) -> bool,
+    ) -> bool {
+        let hosts = KnownHosts { allowed: &self.allowed, is_audited };
+        let Some(audited) = AuditedPage::of(page, &self.limits, hosts) else { return false };
         answered.record.html = Some(audited.record());
         if answered.record.kind == Kind::Page {
             answered.edges = audited.edges();
@@ -463,6 +468,8 @@ impl Spider for AuditSpider {
         }
         let status = page.response().status.as_u16();
         let is_broken = match record.kind {
+            // Some servers name the target only in answers to GET.
+            Kind::External if record.leads_nowhere() => record.is_head,
             Kind::External => refusals::is_worth_asking_again(status, record.is_head, record.is_challenge),
             _ => status >= 400,
         };

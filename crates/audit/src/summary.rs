@@ -52,10 +52,7 @@ impl Audit {
         let mut text = String::new();
         let pages = self.count(PageClass::Html);
         let indexable = self.count(PageClass::Indexable);
-        let number = |severity: Severity| {
-            let of = self.causes.iter().filter(|cause| cause.severity == severity);
-            of.map(|cause| cause.issues as u64).sum::<u64>()
-        };
+        let number = |severity: Severity| self.issues.number_of(severity) as u64;
         let _ = writeln!(
             text,
             "  {} judged by {}, {indexable} of them indexable",

@@ -14,6 +14,7 @@ use crate::audit::Audit;
 use crate::code::PageClass;
 use crate::custom::Custom;
 use crate::issue::Issue;
+use crate::issues::OfCode;
 use crate::logs::Joined;
 use crate::page::width;
 use crate::record::HtmlRecord;
@@ -212,33 +213,34 @@ impl Audit {
 
     fn write_issue_tables(&self, tables: &Path) -> Result<()> {
         let mut all = Table::create(&tables.join("issues.csv"))?;
-        let mut of_code: Option<(String, Table)> = None;
-        for issue in self.issues.iter() {
-            let issue = issue?;
-            let row = row_of_issue(&issue);
-            all.row(&row)?;
-            if of_code.as_ref().is_none_or(|(code, _)| *code != issue.code) {
-                let table = Table::create(&tables.join(format!("{}.csv", issue.code)))?;
-                if let Some((_, before)) = of_code.replace((issue.code, table)) {
-                    before.finish()?;
-                }
-            }
-            if let Some((_, table)) = &mut of_code {
+        // Few codes have issues of several severities, which do not stand together: their tables are open until the second part.
+        let mut open: Vec<(&OfCode, Table)> = Vec::new();
+        let runs = self.issues.codes();
+        let mut issues = self.issues.iter();
+        for (number, of) in runs.iter().enumerate() {
+            let mut table = match open.iter().position(|(before, _)| before.code == of.code) {
+                Some(known) => open.swap_remove(known).1,
+                None => Table::create(&tables.join(format!("{}.csv", of.code)))?,
+            };
+            for issue in issues.by_ref().take(of.number) {
+                let row = row_of_issue(&issue?);
+                all.row(&row)?;
                 table.row(&row)?;
             }
-        }
-        if let Some((_, table)) = of_code {
-            table.finish()?;
+            match runs[number + 1..].iter().any(|later| later.code == of.code) {
+                true => open.push((of, table)),
+                false => table.finish()?,
+            }
         }
         all.finish()
     }
 
     /// The totals for `report.json`.
     pub fn totals(&self) -> Value {
-        let codes: BTreeMap<&str, usize> =
-            self.issues.codes().iter().map(|of| (of.code.as_str(), of.number)).collect();
+        let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
         let mut severities: BTreeMap<&str, usize> = BTreeMap::new();
         for of in self.issues.codes() {
+            *codes.entry(of.code.as_str()).or_default() += of.number;
             *severities.entry(of.severity.name()).or_default() += of.number;
         }
         let count = |class| self.site.count(class);

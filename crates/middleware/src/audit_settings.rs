@@ -54,6 +54,14 @@ settings! {
         audit_query_variants_max: usize = 1_000;
         /// Largest number of URLs of one template, which differ in numbers, dates and the like, beyond which they are suspected to have no end.
         audit_template_urls_max: usize = 20_000;
+        /// Largest number of pages with parameters whose texts are compared to find parameters that change nothing; each takes some fifty bytes a
+        /// parameter while an audit is judged.
+        audit_compared_pages: usize = 100_000;
+        /// Number of requests, one after the other, that a host of another site refuses by 429 or 503 or does not answer in time before it is left
+        /// alone; 0 for any number.
+        audit_host_refusals_in_a_row: u32 = 3;
+        /// The same in all, with other answers between them.
+        audit_host_refusals: u32 = 12;
         /// Least number of days for which the certificate of a host must still be valid.
         audit_certificate_days: u32 = 30;
         /// Bytes that are sorted in memory at once while an audit is judged; what is more is sorted on disk. Three sorts may be under way. As many

@@ -96,7 +96,7 @@ defaults::built_in! {
     meta_refresh::{MetaRefresh, MetaRefreshSettings};
     sessions::{Sessions, NewSession, PageSession, Session, SessionRules, SessionStatus, SessionSticky, SessionsSettings};
     http_compression::{HttpCompression};
-    redirect::{Redirect, RedirectDupe, RedirectSettings};
+    redirect::{Redirect, RedirectDupe, RedirectSettings, redirect_target};
     cookies::{Cookies, CookieJar, CookieJars, CookiesSettings, StoredCookie};
     proxy_pool::{ProxyPool, ProxyChoice, ProxyPoolSettings, ProxyStatus};
     http_proxy::{HttpProxy, HttpProxySettings};

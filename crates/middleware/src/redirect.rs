@@ -96,7 +96,7 @@ impl DownloaderMiddleware for Redirect {
             return Ok(OnResponse::Continue);
         }
         let Some(location) = response.headers.get(header::LOCATION) else { return Ok(OnResponse::Continue) };
-        let target = match resolve(&request.url, location.as_bytes()) {
+        let target = match redirect_target(&request.url, location.as_bytes()) {
             Ok(target) => target,
             Err(why) => {
                 cx.stats().inc("redirect/bad_location");
@@ -121,7 +121,10 @@ impl DownloaderMiddleware for Redirect {
 
 /// The URL that a `Location` header refers to. Bytes beyond ASCII are percent-encoded as they are, because sites send
 /// raw UTF-8.
-fn resolve(base: &Url, location: &[u8]) -> Result<Url, String> {
+///
+/// # Errors
+/// It is empty or no URL; the error says so.
+pub fn redirect_target(base: &Url, location: &[u8]) -> Result<Url, String> {
     let encoded: String = location
         .iter()
         .map(|&byte| if byte.is_ascii() { char::from(byte).to_string() } else { format!("%{byte:02X}") })

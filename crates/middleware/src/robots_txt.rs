@@ -246,7 +246,7 @@ impl Inner {
                     let verdict = Verdict::Refuse { reason, why, kind: error.kind() };
                     return CachedVerdict { verdict, until: now + self.ttl, failures: 0 }.into();
                 }
-                (format!("robots.txt of {authority}: {error}"), error.kind())
+                (format!("robots.txt of {authority} cannot be had: {error}"), error.kind())
             }
         };
         cx.stats().inc("robotstxt/unreachable");

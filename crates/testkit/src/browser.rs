@@ -125,6 +125,34 @@ impl Browser {
         self.step("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
 
+    /// Bytes of memory that belong to the process of the page alone, besides files.
+    ///
+    /// # Panics
+    /// If the system does not tell it.
+    pub fn memory(&self) -> u64 {
+        let field = |pid: u32, name: &str| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim_start_matches(':').split_ascii_whitespace().next()?.parse::<u64>().ok()
+        };
+        let processes = std::fs::read_dir("/proc").expect("the system lists processes").flatten();
+        let processes: Vec<u32> =
+            processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let is_ours = |pid: u32| {
+            let parents = std::iter::successors(Some(pid), |pid| {
+                field(*pid, "PPid").and_then(|parent| u32::try_from(parent).ok())
+            });
+            parents.take_while(|pid| *pid > 1).any(|pid| pid == self.driver.id())
+        };
+        let is_page = |pid: u32| {
+            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            command.windows(15).any(|part| part == b"--type=renderer")
+        };
+        let pages = processes.into_iter().filter(|pid| is_page(*pid) && is_ours(*pid));
+        let kilobytes = pages.filter_map(|pid| field(pid, "RssAnon")).max();
+        kilobytes.expect("there is a process of the page") * 1_024
+    }
+
     /// Presses keys, one after the other, on whatever has the focus. Keys without a character are those of [`keys`].
     pub fn press(&self, keys: &str) {
         let actions: Vec<Value> = keys

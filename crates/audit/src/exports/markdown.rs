@@ -15,10 +15,7 @@ const URLS: usize = 10;
 impl Audit {
     /// A summary in Markdown: the numbers, the score, what the gate says, and the causes with their first URLs.
     pub fn markdown(&self) -> String {
-        let number = |severity: Severity| {
-            let of = self.causes.iter().filter(|cause| cause.severity == severity);
-            counted(of.map(|cause| cause.issues as u64).sum(), severity.name())
-        };
+        let number = |severity: Severity| counted(self.issues.number_of(severity) as u64, severity.name());
         let mut text = format!("## Audit of {}\n\n", cell(&self.name()));
         let _ = writeln!(
             text,
@@ -47,14 +44,11 @@ impl Audit {
             });
         }
         for cause in self.causes.iter().take(CAUSES) {
-            let _ = writeln!(
-                text,
-                "\n### {} ({}, {} {})\n",
-                cell(&cause.title),
-                cell(&cause.code),
-                cause.issues,
-                cause.severity.name()
-            );
+            let numbers = cause
+                .severities()
+                .map(|severity| format!("{} {}", cause.number_of(severity), severity.name()));
+            let numbers = numbers.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "\n### {} ({}, {numbers})\n", cell(&cause.title), cell(&cause.code));
             for issue in cause.first.iter().take(URLS) {
                 let target = issue.target.as_ref().map(|target| format!(" -> {}", cell(target)));
                 let _ = writeln!(text, "- {}{}", cell(&issue.url), target.unwrap_or_default());

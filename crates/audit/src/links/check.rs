@@ -161,7 +161,7 @@ impl LinkCheck {
         let drops = Arc::clone(&found);
         let builder = CrawlerBuilder::new(spider)
             .plugin(Defaults)
-            .component(|_: &Settings| Ok(Some(Refusals::default())))
+            .component(|settings: &Settings| Refusals::of_settings(settings).map(Some))
             .layers(self.layers);
         let builder = builder.observer(move |event: &Event<'_>| {
             if let Event::RequestDropped(drop) = event {

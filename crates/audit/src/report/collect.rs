@@ -291,9 +291,9 @@ impl<'a> Collector<'a> {
             match record.kind {
                 Kind::Sitemap => self.done.sitemaps.add(record),
                 Kind::External => self.elsewhere.add_external(record, fault, &mut self.urls, blocks)?,
-                Kind::Page => self.languages.add(record),
                 _ => {}
             }
+            self.languages.add(record);
             if record.kind == Kind::Page && record.redirect.is_some() {
                 self.elsewhere.add_redirect(record, &audit.landing(&record.url), &mut self.urls, blocks)?;
             }
@@ -308,33 +308,29 @@ impl<'a> Collector<'a> {
         let most_issues = self.most();
         let is_large = self.pages.len() > FEW_PAGES;
         let is_all = self.done.counts.shown == self.done.counts.pages;
-        let mut of_code: Option<(String, Rows, Rows)> = None;
         let mut located: Vec<CodeRows> = Vec::new();
-        audit.each_issue(&mut |issue| {
-            if of_code.as_ref().is_none_or(|(code, ..)| *code != issue.code) {
-                if let Some((code, rows, places)) = of_code.take() {
-                    located.push((code, rows.finish(blocks)?, places.finish(blocks)?));
+        for code in audit.issues.names() {
+            let number = located.len();
+            let [mut rows, mut places] =
+                ["issues", "places"].map(|name| Rows::new(format!("{name}-{number}")));
+            let worst = audit.causes.iter().find(|cause| cause.code == code).map(|cause| cause.severity);
+            for issue in audit.issues.of(code) {
+                let issue = issue?;
+                let is_of_shown = |url: &str| self.urls.page(url).is_some();
+                let shows = || {
+                    issue.at.iter().filter_map(|place| place.page.as_deref()).any(is_of_shown)
+                        || is_of_shown(&issue.url)
+                };
+                if rows.len() >= most_issues || !(is_all || shows()) {
+                    continue;
                 }
-                let number = located.len();
-                let [rows, places] = ["issues", "places"].map(|name| Rows::new(format!("{name}-{number}")));
-                of_code = Some((issue.code.clone(), rows, places));
+                self.details.add_issue(&issue, number, rows.len(), &self.urls);
+                rows.add(&issue_row(&issue, worst, &mut self.urls, blocks)?, blocks)?;
+                let most = PLACES[usize::from(is_large)];
+                let at = &issue.at[..issue.at.len().min(most)];
+                places.add(&place_rows(at, &mut self.urls, blocks)?, blocks)?;
             }
-            let Some((_, rows, places)) = &mut of_code else { return Ok(()) };
-            let is_of_shown = |url: &str| self.urls.page(url).is_some();
-            let shows = || {
-                issue.at.iter().filter_map(|place| place.page.as_deref()).any(is_of_shown)
-                    || is_of_shown(&issue.url)
-            };
-            if rows.len() >= most_issues || !(is_all || shows()) {
-                return Ok(());
-            }
-            self.details.add_issue(issue, located.len(), rows.len(), &self.urls);
-            rows.add(&issue_row(issue, &mut self.urls, blocks)?, blocks)?;
-            let most = PLACES[usize::from(is_large)];
-            places.add(&place_rows(&issue.at[..issue.at.len().min(most)], &mut self.urls, blocks)?, blocks)
-        })?;
-        if let Some((code, rows, places)) = of_code {
-            located.push((code, rows.finish(blocks)?, places.finish(blocks)?));
+            located.push((code.to_owned(), rows.finish(blocks)?, places.finish(blocks)?));
         }
         self.codes = located.iter().filter_map(|rows| self.describe_code(rows)).collect();
         let mut ignored = Rows::new("ignored");
@@ -410,8 +406,8 @@ fn told(headers: &[(String, String)]) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// A row of the issues of a code.
-fn issue_row(issue: &Issue, urls: &mut Urls, blocks: &mut Blocks) -> Result<Value> {
+/// A row of the issues of a code, the worst of which have this severity. Of another one the severity is told, too.
+fn issue_row(issue: &Issue, worst: Option<Severity>, urls: &mut Urls, blocks: &mut Blocks) -> Result<Value> {
     let shown = |value: &Value| match value {
         Value::String(found) => text(found).into(),
         Value::Array(found) => {
@@ -425,17 +421,21 @@ fn issue_row(issue: &Issue, urls: &mut Urls, blocks: &mut Blocks) -> Result<Valu
         Some(target) => urls.any(target, blocks)?,
         None => None,
     };
-    Ok(json!([
-        urls.any(&issue.url, blocks)?,
-        target,
-        issue.group.as_deref().map(text),
+    let mut row = vec![
+        json!(urls.any(&issue.url, blocks)?),
+        json!(target),
+        json!(issue.group.as_deref().map(text)),
         shown(&issue.evidence.value),
         shown(&issue.evidence.limit),
-        issue.sources,
-        u8::from(issue.template),
-        issue.new.map(u8::from),
-        issue.id,
-    ]))
+        json!(issue.sources),
+        json!(u8::from(issue.template)),
+        json!(issue.new.map(u8::from)),
+        json!(issue.id),
+    ];
+    if worst.is_some_and(|worst| worst != issue.severity) {
+        row.push(json!(issue.severity));
+    }
+    Ok(row.into())
 }
 
 /// The places of an issue.

@@ -8,7 +8,7 @@ use super::charts::bar;
 use super::overview::numbers;
 use crate::audit::Audit;
 use crate::causes::Cause;
-use crate::code::Code;
+use crate::code::{Code, Severity};
 
 pub(super) fn view(audit: &Audit) -> Markup {
     let most = audit.causes.first().map_or(1.0, |cause| cause.points).max(0.01);
@@ -26,7 +26,8 @@ pub(super) fn view(audit: &Audit) -> Markup {
                 }
                 tbody {
                     @for cause in &audit.causes {
-                        tr data-severity=(cause.severity.name()) data-family=(Web(&cause.family)) {
+                        @let severities: Vec<&str> = cause.severities().map(Severity::name).collect();
+                        tr data-severity=(severities.join(" ")) data-family=(Web(&cause.family)) {
                             td data-v=(cause.severity.place()) { span class={ "mark " (cause.severity.name()) } { (cause.severity.name()) } }
                             th scope="row" { a.title href={ "#issue/" (Web(&cause.code)) } { (Web(&cause.title)) } " " code.soft { (Web(&cause.code)) } }
                             td { (Web(&cause.family)) }

@@ -1,14 +1,15 @@
-//! Languages: for each page with translations, which languages it names, and whether that works.
+//! Languages: for each page with translations, which languages it or a sitemap names, and whether that works.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use huntsman_crawler::Result;
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Blocks, Located, Rows};
 use super::urls::Urls;
 use crate::issue::Issue;
-use crate::record::Record;
+use crate::record::{Alternate, Record};
 
 /// Pages with translations that are looked at, and languages that have a column.
 const MAX_PAGES: usize = 5_000;
@@ -22,7 +23,8 @@ pub(super) struct Languages {
     /// The state of a translation by page and target; it is the name of a code without `hreflang-`.
     faults: HashMap<(String, String), String>,
     sets: BTreeMap<String, Set>,
-    pages: usize,
+    /// Pages with translations, by hashes of their URLs: a sitemap may name those of pages that name them, too.
+    pages: HashSet<u64>,
 }
 
 /// Pages that are translations of each other.
@@ -56,20 +58,31 @@ impl Languages {
         }
     }
 
-    /// Adds a page, if it has translations.
+    /// Adds the translations that an answer names: those of a page, or those of the entries of a sitemap.
     pub(super) fn add(&mut self, record: &Record) {
-        let Some(html) = record.html.as_ref().filter(|html| !html.alternates.is_empty()) else { return };
-        self.pages += 1;
-        if self.pages > MAX_PAGES {
+        if let Some(html) = &record.html {
+            self.add_page(&record.url, &html.alternates);
+        }
+        for entry in record.sitemap.iter().flat_map(|file| &file.translations) {
+            self.add_page(&entry.url, &entry.alternates);
+        }
+    }
+
+    fn add_page(&mut self, page: &str, alternates: &[Alternate]) {
+        if alternates.is_empty() {
             return;
         }
-        let urls = html.alternates.iter().map(|alternate| &alternate.url).chain([&record.url]);
+        let is_new = self.pages.insert(xxh3_64(page.as_bytes()));
+        if is_new && self.pages.len() > MAX_PAGES {
+            return;
+        }
+        let urls = alternates.iter().map(|alternate| alternate.url.as_str()).chain([page]);
         // Pages that name the same set share its first URL.
-        let key = urls.min().cloned().unwrap_or_default();
+        let key = urls.min().unwrap_or_default().to_owned();
         let set = self.sets.entry(key).or_default();
-        for alternate in &html.alternates {
+        for alternate in alternates {
             set.urls.entry(alternate.lang.clone()).or_insert_with(|| alternate.url.clone());
-            if let Some(fault) = self.faults.get(&(record.url.clone(), alternate.url.clone())) {
+            if let Some(fault) = self.faults.get(&(page.to_owned(), alternate.url.clone())) {
                 set.faults.entry(alternate.lang.clone()).or_insert_with(|| fault.clone());
             }
         }
@@ -102,8 +115,8 @@ impl Languages {
             languages_left_out: languages.len() - shown.len(),
             languages: shown.into_iter().cloned().collect(),
             rows: rows.finish(blocks)?,
-            pages: self.pages,
-            pages_left_out: self.pages.saturating_sub(MAX_PAGES),
+            pages: self.pages.len(),
+            pages_left_out: self.pages.len().saturating_sub(MAX_PAGES),
         })
     }
 }

@@ -48,9 +48,9 @@ pub(super) fn view(audit: &Audit, counts: &Counts, links: Links) -> Markup {
             }
             (tile(counts.html, &links.to("pages", "", &noun(counts.html, "page")), "", Some(format!("{} may be indexed", count(audit.count(PageClass::Indexable) as u64)))))
             @for (severity, name) in [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Notice, "notice")] {
-                @let of: Vec<&Cause> = audit.causes.iter().filter(|cause| cause.severity == severity).collect();
-                @let number: usize = of.iter().map(|cause| cause.issues).sum();
-                @let kinds = (!of.is_empty()).then(|| counted(of.len() as u64, "cause"));
+                @let number = audit.issues.number_of(severity);
+                @let of = audit.causes.iter().filter(|cause| cause.number_of(severity) > 0).count();
+                @let kinds = (of > 0).then(|| counted(of as u64, "cause"));
                 (tile(number, &links.to(&format!("issues?severity={}", severity.name()), "", &noun(number, name)), severity.name(), kinds))
             }
             (changes(audit))

@@ -22,7 +22,7 @@ const CODES: &[Code] = &[
     code("label-missing")
         .headline("Form fields without a label")
         .text(
-            "A field of a form has no label, aria-label, aria-labelledby or title.",
+            "A field of a form has no label, aria-label, aria-labelledby or title. If all such fields of a page have a placeholder, it is a notice.",
             "Screen readers do not say what to fill in.",
             "Add a label.",
         )
@@ -179,9 +179,15 @@ impl Rule for Access {
                 findings.add(Finding::of("viewport-no-zoom").value(meta.content).at(page.place(meta.offset)));
             }
         }
-        for field in facts.fields.iter().filter(|field| !field.is_labelled) {
+        let unlabelled = || facts.fields.iter().filter(|field| !field.is_labelled);
+        // Some programs read a placeholder, which is better than nothing.
+        let have_placeholders = unlabelled().all(|field| field.has_placeholder);
+        for field in unlabelled() {
             let finding = Finding::of("label-missing").at(page.place(field.offset));
-            findings.add(if field.has_placeholder { finding.value("only a placeholder") } else { finding });
+            findings.add(match have_placeholders {
+                true => finding.value("only a placeholder").severity(Notice),
+                false => finding,
+            });
         }
         if facts.mains == 0 {
             findings.add(Finding::of("main-missing"));

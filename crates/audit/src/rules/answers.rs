@@ -23,7 +23,7 @@ const CODES: &[Code] = &[
         .source("RFC 6585").example("GET /a -> 429", "GET /a -> 200"),
     code("external-unverified")
         .headline("Links to other sites that could not be checked").severity(Notice)
-        .text("A link to another site answers 401, 403, 406, 407, 429, 451, 503 or 999 or with a challenge, not in time, or is disallowed by robots.txt. Or its host did so three times and was left alone, or rests after failures.", "It may work for readers and may not.", "Look at it in a browser.")
+        .text("A link to another site answers 401, 403, 406, 407, 429, 451, 503 or 999 or with a challenge, not in time, by a redirect that names no URL, or is disallowed by robots.txt. Or its host did so [host_refusals_in_a_row] times in a row or [host_refusals] times in all and was left alone, or rests after failures.", "It may work for readers and may not.", "Look at it in a browser.")
         .example("<a href=\"https://example.org/\">  (403)", "<a href=\"https://example.org/\">  (200)"),
     code("resource-broken")
         .headline("Broken scripts, styles, frames and media").severity(Error)
@@ -157,11 +157,11 @@ fn unverified(target: Address<'_>) -> Option<serde_json::Value> {
     let is_unverified = match end.fault()? {
         Fault::Unverified | Fault::Timeout => true,
         Fault::Server(status) => status == 503,
-        Fault::Client(_) | Fault::Dns | Fault::Connection => false,
+        Fault::Client(_) | Fault::Dns | Fault::Connection | Fault::Nowhere => false,
     };
     is_unverified.then(|| match end.status() {
-        Some(status) => status.into(),
-        None => end.answer().and_then(|answer| answer.detail.clone()).into(),
+        Some(status) if !(300..400).contains(&status) => status.into(),
+        _ => end.answer().and_then(|answer| answer.detail.clone()).into(),
     })
 }
 

@@ -11,7 +11,7 @@ use super::weak_names::is_weak;
 use crate::code::Code;
 use crate::code::PageClass::Any;
 use crate::code::Severity::{Error, Notice};
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Place};
 use crate::measure::{Measure, Measured};
 use crate::page::{AuditedPage, leads_to};
 use crate::record::Kind;
@@ -48,7 +48,7 @@ const CODES: &[Code] = &[
         .source("Google Search Central: crawlable links").example("<a href=\"javascript:open()\">", "<button onclick=\"open()\">"),
     code("link-http-on-https")
         .headline("Links from https to http")
-        .text("A page that came by https links to an http URL of its site.", "It takes readers out of the secure connection.", "Use https.")
+        .text("A page that came by https links to an http URL. Of another site it is a notice.", "It takes readers out of the secure connection.", "Use https. Of another site, look whether it answers by https.")
         .source("RFC 9110").example("<a href=\"http://example.org/a\">", "<a href=\"https://example.org/a\">"),
     code("link-empty")
         .headline("Links without a name")
@@ -96,18 +96,17 @@ impl Rule for Links {
                 findings.add(Finding::of("link-javascript").value(link.href).at(place()));
                 continue;
             }
-            if let Some(code) = addresses::fault(page.page(), link.href) {
+            let fault = addresses::fault(page.page(), link.href);
+            if let Some(code) = fault {
                 findings.add(Finding::of(code).target(link.href).at(place()));
             }
             let Some(url) = page.page().join(link.href) else { continue };
             let address = crate::page::without_fragment(&url);
             let is_within = address == own;
             private(page, &url, link.offset, findings);
-            if page.url().scheme() == "https"
-                && url.scheme() == "http"
-                && url.host_str() == page.url().host_str()
-            {
-                findings.add(Finding::of("link-http-on-https").target(&address).at(place()));
+            // A malformed address has no scheme to speak of.
+            if fault.is_none() {
+                insecure(page, &url, &place, findings);
             }
             // Those of image maps have a code of their own.
             let is_nameless = fact.name.is_empty() && !fact.is_named_otherwise && link.tag != LinkTag::Area;
@@ -215,6 +214,20 @@ impl Places {
             Self::Known(places) => leads_to(fragment, |id| places.contains(id)),
             Self::Unknown => true,
         }
+    }
+}
+
+/// Tells a link that leads from https to http. What other sites offer is not in the hands of this one, so a link to them is only a notice; one to this
+/// computer or a private network is told as that.
+fn insecure(page: &AuditedPage<'_>, url: &Url, place: &dyn Fn() -> Place, findings: &mut Findings) {
+    if page.url().scheme() != "https" || url.scheme() != "http" {
+        return;
+    }
+    let finding = Finding::of("link-http-on-https").target(&crate::page::without_fragment(url));
+    if page.is_of_site(url) {
+        findings.add(finding.at(place()));
+    } else if page.is_for_others(url) {
+        findings.add(finding.severity(Notice).at(place()));
     }
 }
 

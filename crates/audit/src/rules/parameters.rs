@@ -13,8 +13,6 @@ use crate::finding::{Finding, Findings, Place};
 use crate::rule::Rule;
 use crate::site::{Answer, Site, front_of};
 
-/// Pages with parameters that are compared; each takes some fifty bytes a parameter while the site is judged.
-const MAX_COMPARED: usize = 100_000;
 /// Pages with the text of another one that differs from them in the parameter alone, from which on it is told.
 const MIN_SAME: usize = 20;
 /// Words of a page's own text below which its equality says nothing.
@@ -23,7 +21,7 @@ const MIN_WORDS: usize = 20;
 const CODES: &[Code] = &[
     Code::new("url", "url-equivalent").of_site().severity(Notice).judges(Indexable)
         .headline("Parameters that change nothing")
-        .text("A parameter of the URLs of a host never mattered: at least 20 pages have the text of another one whose URL differs in it alone, and no page has another text than such a one. At most 100,000 pages that may be indexed are compared.", "Each page is crawled and indexed several times.", "Leave the parameter out of links, or name the URL without it as canonical.")
+        .text("A parameter of the URLs of a host never mattered: at least 20 pages have the text of another one whose URL differs in it alone, and no page has another text than such a one. At most [compared_pages] pages that may be indexed are compared.", "Each page is crawled and indexed several times.", "Leave the parameter out of links, or name the URL without it as canonical.")
         .source("Google Search Central: duplicate URLs").example("/item?id=7&ref=list and /item?id=7&ref=home", "/item?id=7"),
 ];
 
@@ -37,7 +35,12 @@ impl Rule for Parameters {
     fn site(&self, site: &Site, findings: &mut Findings) {
         let pages = || site.pages(Indexable).filter_map(|page| Compared::of(&page));
         let mut parameters = Seen::default();
-        for page in pages().filter(|page| page.url.query().is_some()).take(MAX_COMPARED) {
+        let most = site.limits().audit_compared_pages;
+        for (number, page) in pages().filter(|page| page.url.query().is_some()).enumerate() {
+            if number >= most {
+                site.note("url-equivalent", format!("of the pages with parameters the first {most} were compared to find parameters that change nothing (audit_compared_pages)"));
+                break;
+            }
             parameters.add(&page);
         }
         let mut idle = parameters.idle();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use huntsman_crawler::registrable_domain;
 use huntsman_html::ResourceKind;
-use url::Url;
+use url::{Host, Url};
 
 use super::csp;
 use super::leaks;
@@ -29,11 +29,11 @@ const CODES: &[Code] = &[
         .source("RFC 9110").example("http://example.org/", "https://example.org/"),
     code("mixed-content")
         .headline("Encrypted pages that load over http").severity(Error)
-        .text("A page that came by https loads a script, style sheet, frame, image or medium by http.", "Browsers block it, or try https.", "Load it by https.")
+        .text("A page that came by https loads a script, style sheet, frame, image or medium by http. What is loaded from this very computer (`localhost`, 127.0.0.0/8, ::1) is none: browsers trust it.", "Browsers block it, or try https.", "Load it by https.")
         .source("W3C Mixed Content").example("<script src=\"http://example.org/a.js\">", "<script src=\"https://example.org/a.js\">"),
     code("form-insecure")
         .headline("Forms that send without encryption").severity(Error)
-        .text("A form of an https page is sent to an http URL; or a form with POST or a password field stands on an http page or is sent by http.", "What readers type can be read on its way.", "Use https.")
+        .text("A form of an https page is sent to an http URL of another computer; or a form with POST or a password field stands on an http page or is sent by http.", "What readers type can be read on its way.", "Use https.")
         .source("W3C Mixed Content").example("<form action=\"http://example.org/login\" method=post>", "<form action=\"/login\" method=post> on https"),
     code("hsts-missing")
         .headline("No Strict-Transport-Security")
@@ -179,6 +179,24 @@ pub(super) fn by_host<'a, I: Iterator<Item = Answer<'a>>>(
     }
 }
 
+/// Whether a browser takes a URL of a secure page for insecure: it is loaded by http, and not from this very computer (W3C Mixed Content, 4.1).
+fn is_insecure(url: &Url) -> bool {
+    url.scheme() == "http" && !is_loopback(url)
+}
+
+/// Whether the host of a URL is this very computer, so that its origin is potentially trustworthy by http (W3C Secure Contexts, 3.1).
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
 fn mixed(page: &AuditedPage<'_>, findings: &mut Findings) {
     let resources =
         page.page().resources().filter(|found| !found.in_noscript && resource_kind(found.kind).is_some());
@@ -189,9 +207,7 @@ fn mixed(page: &AuditedPage<'_>, findings: &mut Findings) {
         .filter_map(|link| Some((link.href?, link.offset)));
     let preloads = page.preloads().map(|(href, _, offset)| (href, offset));
     for (href, offset) in resources.chain(styles).chain(preloads) {
-        if let Some(url) =
-            page.page().join(href).filter(|url| url.scheme() == "http" && page.is_for_others(url))
-        {
+        if let Some(url) = page.page().join(href).filter(|url| is_insecure(url) && page.is_for_others(url)) {
             findings.add(Finding::of("mixed-content").target(url.as_str()).at(page.place(offset)));
         }
     }
@@ -255,6 +271,8 @@ fn forms(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
         let action = form.action.as_deref().filter(|action| !action.is_empty());
         let to_http = match action {
             None => !is_https,
+            // What a secure page sends to this very computer does not leave it.
+            Some(action) if is_https => page.page().join(action).is_some_and(|url| is_insecure(&url)),
             Some(action) => page.page().join(action).is_some_and(|url| url.scheme() == "http"),
         };
         let is_secret = form.is_post || form.has_password;
@@ -319,5 +337,33 @@ fn headers(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
     ];
     for (code, _) in checks.into_iter().filter(|(_, is_missing)| *is_missing) {
         findings.add(Finding::of(code));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_this_very_computer_serves_is_trusted_by_http() {
+        for (url, is_trusted) in [
+            ("http://localhost/a.js", true),
+            ("http://LOCALHOST.:8080/a.js", true),
+            ("http://app.localhost/a.js", true),
+            ("http://127.0.0.1/a.js", true),
+            ("http://127.255.255.254:81/a.js", true),
+            ("http://2130706433/a.js", true),
+            ("http://[::1]:8080/a.js", true),
+            ("http://localhost.example/a.js", false),
+            ("http://notlocalhost/a.js", false),
+            ("http://128.0.0.1/a.js", false),
+            ("http://0.0.0.0/a.js", false),
+            ("http://192.168.0.1/a.js", false),
+            ("http://[::2]/a.js", false),
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!((is_loopback(&url), is_insecure(&url)), (is_trusted, !is_trusted), "{url}");
+        }
+        assert!(!is_insecure(&Url::parse("https://example.org/a.js").unwrap()));
     }
 }

@@ -59,7 +59,7 @@ const CODES: &[Code] = &[
         .source("RFC 9110").example("/a -> /b -> /a", "/a -> /b"),
     code("redirect-to-error")
         .headline("Redirects to errors").severity(Error)
-        .text("A link or a loaded file is redirected within the site to a URL that answers 4xx or 5xx, or not at all.",
+        .text("A link or a loaded file is redirected within the site to a URL that answers 4xx or 5xx, or not at all; or the redirect names no URL in its `Location`, or one that browsers do not follow.",
             "Readers meet a dead end.", "Let the redirect lead to a page, or remove it with its links.")
         .source("RFC 9110").example("/old -> /new (404)", "/old -> /new (200)"),
     code("link-to-redirect")
@@ -165,6 +165,9 @@ fn faults(site: &Site, answer: &Answer<'_>, findings: &mut Findings) {
             findings.add(at_references(site, "server-error", target).value(said(answer)))
         }
         Fault::Timeout if is_own => findings.add(at_references(site, "timeout", target).value(said(answer))),
+        Fault::Nowhere if is_referred || target.is_start() => {
+            findings.add(at_references(site, "redirect-to-error", target).value(answer.detail.clone()));
+        }
         Fault::Dns if is_referred => {
             let host = answer.url.parse::<Uri>().ok().and_then(|url| url.host().map(str::to_owned));
             let finding = at_references(site, "dns-failure", target).value(said(answer));

@@ -135,6 +135,7 @@ impl Columns {
             Some(Fault::Timeout) => 4,
             Some(Fault::Connection) => 5,
             Some(Fault::Unverified) => 6,
+            Some(Fault::Nowhere) => 7,
         };
         let flags = &mut self.flags[number as usize];
         *flags = (*flags & !(0xF << FAULT_AT)) | code << FAULT_AT;
@@ -149,6 +150,7 @@ impl Columns {
             4 => Some(Fault::Timeout),
             5 => Some(Fault::Connection),
             6 => Some(Fault::Unverified),
+            7 => Some(Fault::Nowhere),
             _ => None,
         }
     }

@@ -151,3 +151,35 @@ async fn a_robots_txt_that_redirects_to_itself_is_told() {
         .respond(START, Reply::html("<p>front"));
     assert_eq!(urls_of(&run(web).await, "robots-unreachable"), [robots]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_without_a_target_is_told_with_why_it_leads_nowhere() {
+    let paths = ["none", "empty", "no-url", "script", "raw", "mail"];
+    let links: String = paths.iter().map(|path| format!("<a href=/{path}>{path}</a>")).collect();
+    let at = |path: &str| format!("https://a.example/{path}");
+    let raw = Reply::status(301).header("location", "/caf\u{e9}");
+    let web = ScriptedDownloader::new()
+        .respond(START, Reply::html(links))
+        .respond(&at("none"), Reply::status(307))
+        .respond(&at("empty"), Reply::redirect(302, " "))
+        .respond(&at("no-url"), Reply::redirect(301, "https://[/"))
+        .respond(&at("script"), Reply::redirect(303, "javascript:void(0)"))
+        .respond(&at("raw"), raw)
+        .respond(&at("caf%C3%A9"), Reply::html("here"))
+        .respond(&at("mail"), Reply::redirect(302, "mailto:a@a.example"));
+    let audit = run(web).await;
+    let told = issues_of(&audit, "redirect-to-error");
+    let told: Vec<(&str, &str)> = told
+        .iter()
+        .map(|issue| (issue.url.as_str(), issue.evidence.value.as_str().unwrap_or_default()))
+        .collect();
+    let expected = [
+        (at("empty"), "302: the Location is empty"),
+        (at("no-url"), "301: Location \"https://[/\": invalid IPv6 address"),
+        (at("none"), "307 without a Location"),
+        (at("script"), "303: the Location is a javascript: URL, which browsers do not follow"),
+    ];
+    let expected: Vec<(&str, &str)> = expected.iter().map(|(url, why)| (url.as_str(), *why)).collect();
+    assert_eq!(told, expected);
+    assert_eq!(urls_of(&audit, "link-to-redirect"), [at("raw")], "letters as they are lead somewhere");
+}

@@ -158,6 +158,66 @@ async fn the_report_has_every_page_and_issue_and_where_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_matrix_of_languages_has_translations_of_pages_and_of_sitemaps() {
+    let link = |lang: &str, to: &str| {
+        format!("<xhtml:link rel=\"alternate\" hreflang=\"{lang}\" href=\"https://a.example{to}\"/>")
+    };
+    let entry = |page: &str, links: String| format!("<url><loc>https://a.example{page}</loc>{links}</url>");
+    let pair = || link("en", "/en") + &link("de", "/de");
+    let sitemap = [
+        entry("/en", pair()),
+        entry("/de", pair()),
+        entry("/fr", link("fr", "/fr") + &link("nl", "/gone")),
+        // The page names the same.
+        entry("/", link("en", "/")),
+    ];
+    let sitemap = format!(
+        "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:xhtml=\"http://www.w3.org/1999/xhtml\">{}</urlset>",
+        sitemap.concat()
+    );
+    let page = |lang: &str| Reply::html(format!("<html lang={lang}><title>{lang}</title><p>{lang}"));
+    let front = "<html lang=en><link rel=alternate hreflang=en href=https://a.example/><a href=/en>E</a><a href=/de>D</a><a href=/fr>F</a>";
+    let web = ScriptedDownloader::new()
+        .respond("https://a.example/", Reply::html(front))
+        .respond("https://a.example/robots.txt", Reply::text("Sitemap: https://a.example/map.xml"))
+        .respond(
+            "https://a.example/map.xml",
+            Reply::status(200).header("content-type", "application/xml").body(sitemap),
+        )
+        .respond("https://a.example/en", page("en"))
+        .respond("https://a.example/de", page("de"))
+        .respond("https://a.example/fr", page("fr"));
+    let html = audit(["https://a.example/"]).downloader(web).run().await.unwrap().html().unwrap();
+    let index = data(&html, "index");
+    let (matrix, urls) = (&index["languages"], data(&html, "block-urls-0"));
+    assert_eq!(
+        (&matrix["pages"], &matrix["languages"]),
+        (&4.into(), &serde_json::json!(["de", "en", "fr", "nl"]))
+    );
+    let mut texts: Vec<String> = Vec::new();
+    for url in urls.as_array().unwrap() {
+        let common = url[0].as_u64().unwrap() as usize;
+        let last = texts.last().map_or("", |last| &last[..common]);
+        texts.push(format!("{last}{}", url[1].as_str().unwrap()));
+    }
+    let shown = |cell: &Value| match cell.as_array() {
+        None => "-".to_owned(),
+        Some(cell) => {
+            let path = texts[cell[0].as_u64().unwrap() as usize].trim_start_matches("https://a.example");
+            format!("{path} {}", cell[1].as_str().unwrap_or("well"))
+        }
+    };
+    let rows = data(&html, "block-languages-0");
+    let rows: Vec<String> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_array().unwrap().iter().map(shown).collect::<Vec<_>>().join(", "))
+        .collect();
+    assert_eq!(rows, ["-, / well, -, -", "/de well, /en well, -, -", "-, -, /fr well, /gone non200"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_report_with_more_pages_than_its_limit_has_the_worst_and_says_so() {
     let audit = shop().set("audit_report_pages", 1).run().await.unwrap();
     let mut weights: BTreeMap<String, u64> = BTreeMap::new();

@@ -138,3 +138,52 @@ async fn a_check_of_links_leaves_such_hosts_alone_too() {
     assert_eq!(report.of(LinkState::Unverified).count(), 40);
     assert!(asked(&web, "b.example").len() <= 8);
 }
+
+#[tokio::test(start_paused = true)]
+async fn how_often_a_host_may_refuse_is_a_setting_and_the_evidence_names_it() {
+    let urls: Vec<String> = (1..=20).map(|number| format!("https://b.example/{number}")).collect();
+    let web = || urls.iter().fold(site(&urls), |web, url| web.respond(url, Reply::status(503)));
+    for (in_a_row, in_all, asked_for, name) in [
+        (1, 12, 1, Some("audit_host_refusals_in_a_row = 1")),
+        (0, 2, 2, Some("audit_host_refusals = 2")),
+        (0, 0, 20, None),
+    ] {
+        let web = web();
+        let audit = audit([START]).set("audit_host_refusals_in_a_row", in_a_row);
+        let audit = audit.set("audit_host_refusals", in_all).set("concurrent_requests_per_domain", 1);
+        let audit = audit.downloader(web.clone()).run().await.unwrap();
+        assert_eq!(asked(&web, "b.example").len(), asked_for);
+        let issues = issues_of(&audit, "external-unverified");
+        let left = issues.iter().filter_map(|issue| issue.evidence.value.as_str());
+        let left: Vec<&str> = left.filter(|said| said.starts_with("its host answered")).collect();
+        assert_eq!((issues.len(), left.len()), (20, 20 - asked_for));
+        assert!(left.iter().all(|said| name.is_some_and(|name| said.contains(name))), "{left:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_of_another_site_without_a_target_is_not_verified() {
+    let urls = ["head", "both"].map(|name| format!("https://b.example/{name}"));
+    let web = site(&urls)
+        .respond(&urls[0], Reply::status(302))
+        .then(Reply::redirect(302, START))
+        .respond(&urls[1], Reply::status(302));
+    let audit = run(&web).await;
+    assert!(asked(&web, "b.example").values().all(|methods| methods == &["HEAD", "GET"]));
+    let issues = issues_of(&audit, "external-unverified");
+    assert_eq!(issues.iter().map(|issue| issue.url.as_str()).collect::<Vec<_>>(), ["https://b.example/both"]);
+    assert_eq!(issues[0].evidence.value, "302 without a Location");
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_a_robots_txt_cannot_be_had_reads_as_a_sentence() {
+    let url = "https://b.example/page".to_owned();
+    let web = site(std::slice::from_ref(&url))
+        .respond("https://b.example/robots.txt", Reply::error(FetchErrorKind::Connect))
+        .respond(&url, Reply::html("here"));
+    let audit = run(&web).await;
+    let issues = issues_of(&audit, "external-broken");
+    let said = issues[0].evidence.value.as_str().unwrap();
+    let begins = "no connection: robots.txt of b.example cannot be had: ";
+    assert!(said.starts_with(begins) && !said.contains("downloader"), "{said}");
+}

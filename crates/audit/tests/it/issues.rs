@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use huntsman_audit::{AuditBuilder, AuditedPage, Code, Finding, Findings, Issue, Rule, Severity, audit};
+use huntsman_audit::{
+    Audit, AuditBuilder, AuditedPage, Code, Finding, Findings, Issue, Rule, Severity, audit,
+};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use serde_json::{Value, json};
 
@@ -325,4 +327,67 @@ async fn certificates_of_hosts_are_known_and_without_one_their_codes_are_not_jud
     assert!(tls.subject.contains("audit.example") && tls.not_after.starts_with("2126-"), "{tls:?}");
     let report = with.html().unwrap();
     assert!(report.contains("Certificate until") && report.contains("RSA 2048, RSA with SHA-256"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finding_that_is_less_bad_than_its_code_has_its_own_severity_and_stands_behind_the_others() {
+    let page = "<input name=a><input name=b placeholder=B><a href='http://a.example/'>Own</a><a href='http://other.example/'>Other</a>";
+    let second = "<input name=b placeholder=B><a href=/missing>Gone</a>";
+    let web = || of(&[("/", &format!("{page}<a href=/b>B</a>")), ("/b", second)]);
+    let audit = web().run().await.unwrap();
+    let told = |audit: &Audit, code: &str| -> Vec<(String, Severity)> {
+        let issues = issues_of(audit, code).into_iter();
+        issues.map(|issue| (issue.target.unwrap_or(issue.url), issue.severity)).collect()
+    };
+    let (own, other) = ("http://a.example/".to_owned(), "http://other.example/".to_owned());
+    let expected = [(own.clone(), Severity::Warning), (other.clone(), Severity::Notice)];
+    assert_eq!(told(&audit, "link-http-on-https"), expected);
+    let labels =
+        [(START.to_owned(), Severity::Warning), ("https://a.example/b".to_owned(), Severity::Notice)];
+    assert_eq!(told(&audit, "label-missing"), labels);
+    let order: Vec<Severity> = all_issues(&audit).iter().map(|issue| issue.severity).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    let totals = audit.totals();
+    assert_eq!(totals["codes"]["link-http-on-https"], 2);
+    let notices = order.iter().filter(|severity| **severity == Severity::Notice).count();
+    assert_eq!(totals["severities"]["notice"], notices);
+    // A notice costs nothing: one of two pages has the warning.
+    let access = &audit.score().families["access"];
+    let label = access.deductions.iter().find(|deduction| deduction.code == "label-missing").unwrap();
+    assert_eq!((label.pages, label.points), (Some(1), 0.85));
+    // Each table has all of its code.
+    let folder = tempfile::tempdir().unwrap();
+    audit.write(folder.path()).unwrap();
+    let table = fs::read_to_string(folder.path().join("csv/link-http-on-https.csv")).unwrap();
+    assert_eq!(table.lines().count(), 3, "{table}");
+    let all = fs::read_to_string(folder.path().join("csv/issues.csv")).unwrap();
+    assert_eq!(all.matches("link-http-on-https").count(), 2);
+    assert!(audit.markdown().contains("(link-http-on-https, 1 warning, 1 notice)"), "{}", audit.markdown());
+    // A setting counts for all of a code.
+    let set = web().set("audit_severity", json!({"link-http-on-https": "error"})).run().await.unwrap();
+    let expected = [(own, Severity::Error), (other, Severity::Error)];
+    assert_eq!(told(&set, "link-http-on-https"), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_many_pages_are_compared_is_a_setting_and_the_report_says_where_it_cut() {
+    let text = "word ".repeat(30);
+    let links: String = (0..30).map(|number| format!("<a href='/p?ref={number}'>{number}</a>")).collect();
+    let pages: Vec<(String, String)> = (0..30)
+        .map(|number| (format!("/p?ref={number}"), format!("<main>{text}</main>")))
+        .chain([("/".to_owned(), links)])
+        .collect();
+    let pages: Vec<(&str, &str)> = pages.iter().map(|(path, html)| (path.as_str(), html.as_str())).collect();
+    let told = |audit: &Audit| {
+        let note = audit.notes.iter().any(|note| note.contains("the first 25 were compared"));
+        (issues_of(audit, "url-equivalent").len(), note)
+    };
+    assert_eq!(told(&of(&pages).run().await.unwrap()), (1, false));
+    let cut = of(&pages).set("audit_compared_pages", 25).run().await.unwrap();
+    assert_eq!(told(&cut), (1, true));
+    let none = of(&pages).set("audit_compared_pages", 15).run().await.unwrap();
+    assert_eq!(issues_of(&none, "url-equivalent").len(), 0, "twenty have to repeat each other");
+    let other = of(&pages).set("audit_compared_pages", 25);
+    let other = other.options(|options| options.only(vec!["title-missing".to_owned()])).run().await.unwrap();
+    assert!(!told(&other).1, "nothing was compared");
 }

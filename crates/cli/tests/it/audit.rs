@@ -426,7 +426,11 @@ fn a_report_of_100_000_pages_is_measured_in_a_browser() {
                 let began = performance.now(); button.click(); return Math.round(performance.now() - began); })",
         );
         let heap = browser.run("return Math.round(performance.memory.usedJSHeapSize / 1e6)");
-        println!("{view}: opened within {} ms, sorted in {sorts} ms, heap {heap} MB", opened.as_millis());
+        println!(
+            "{view}: opened within {} ms, sorted in {sorts} ms, heap {heap} MB, memory of the tab {} MB",
+            opened.as_millis(),
+            browser.memory() / 1_000_000
+        );
     }
     assert_eq!(browser.console_messages(), [""; 0]);
 }

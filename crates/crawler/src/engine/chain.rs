@@ -55,7 +55,7 @@ impl Chain {
         }
         let answer = match answer {
             Some(answer) => answer,
-            None => sender.send(&request, cx).await.map_err(|error| ("downloader", error)),
+            None => sender.send(&request, cx).await.map_err(|error| (DOWNLOADER, error)),
         };
         let response = match answer {
             Ok(response) => response,
@@ -108,5 +108,7 @@ fn middleware_error(name: &str, error: Error) -> FetchError {
     FetchError::new(FetchErrorKind::Middleware, format!("{name}: {error}")).with_source(error.into_boxed())
 }
 
+/// What stands for the name of a middleware where the download itself failed.
+pub(crate) const DOWNLOADER: &str = "downloader";
 /// Longest time that a nested download waits for a retry.
 pub(crate) const NESTED_WAIT: Duration = Duration::from_secs(60);

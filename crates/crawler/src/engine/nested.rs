@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::chain::{Exchanged, NESTED_WAIT};
+use super::chain::{DOWNLOADER, Exchanged, NESTED_WAIT};
 use super::core::Core;
 use crate::active::CountedBytes;
 use crate::context::{Context, Exchange};
@@ -37,10 +37,14 @@ impl Exchange for Core {
                     Exchanged::Reschedule(again) => request = *again,
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
+                        // A failure of the network says by itself what it is; a middleware that decides against a request is named.
+                        let message = match component {
+                            DOWNLOADER => detail.to_owned(),
+                            component => format!("{component}: {detail}"),
+                        };
                         let kind =
                             FetchErrorKind::of_name(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
-                        let error = FetchError::new(kind, format!("{component}: {detail}"))
-                            .with_reason(reason.reason.clone());
+                        let error = FetchError::new(kind, message).with_reason(reason.reason.clone());
                         return Err(match reason.status {
                             Some(status) => error.with_status(status),
                             None => error,

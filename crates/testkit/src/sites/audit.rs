@@ -58,7 +58,7 @@ pub struct Audited {
 type Certificate = (Vec<u8>, Option<CertificateFault>);
 
 /// Other hosts at which an audit of the site begins, too.
-pub const ALSO_AUDITED: [&str; 8] = [
+pub const ALSO_AUDITED: [&str; 9] = [
     "https://map.example/",
     "https://unlisted.example/",
     "https://redirecting.example/",
@@ -67,6 +67,7 @@ pub const ALSO_AUDITED: [&str; 8] = [
     "https://misnamed.example/",
     "https://unknown.example/",
     "https://weak.example/",
+    "https://moths.localhost/",
 ];
 
 /// The site.

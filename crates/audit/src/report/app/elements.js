@@ -12,9 +12,15 @@ const make = (name, attributes = {}, ...children) => {
   return element;
 };
 
+// A text in the language of the report, which the English text names; `{0}` and so on stand for the parts, which may be elements.
+const say = (english, ...parts) => {
+  const pieces = (index.texts?.[english] ?? english).split(/\{(\d)\}/).map((piece, at) => at % 2 ? parts[piece] : piece);
+  return parts.some(part => part instanceof Node || Array.isArray(part)) ? pieces : pieces.join("");
+};
+
 // Numbers as the rest of the page writes them.
 const count = number => number === null || number === undefined ? "" : String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u00a0");
-const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+const counted = (number, noun) => say(`{0} ${noun}${number === 1 ? "" : "s"}`, count(number));
 const size = number => {
   if (number === null || number === undefined) return "";
   const units = ["B", "kB", "MB", "GB"];
@@ -42,20 +48,20 @@ const outside = (url, text = url) => /^https?:\/\//i.test(url)
   ? make("a", { href: url, rel: "noreferrer nofollow noopener", target: "_blank", class: "outside", title: url }, text) : make("span", { title: url }, text);
 const inside = number => {
   const url = urlOf(number);
-  if (url === null || url === undefined) return make("span", { class: "soft" }, "not in this report");
+  if (url === null || url === undefined) return make("span", { class: "soft" }, say("not in this report"));
   return isPage(number) ? make("a", { href: linkTo("page", url), title: url }, short(url)) : outside(url, short(url));
 };
 
-const mark = severity => make("span", { class: `mark ${severity}` }, severity);
+const mark = severity => make("span", { class: `mark ${severity}` }, say(severity));
 const state = (kind, text) => make("span", { class: kind }, text);
-const statusOf = status => status === null || status === undefined ? state("bad", "none") : state(status < 300 ? "ok" : status < 400 ? "meh" : "bad", String(status));
+const statusOf = status => status === null || status === undefined ? state("bad", say("none")) : state(status < 300 ? "ok" : status < 400 ? "meh" : "bad", String(status));
 
 const shown = value => value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
 const facts = pairs => make("dl", { class: "facts" }, pairs
   .filter(([, value]) => value !== null && value !== undefined && value !== "")
   .map(([name, value]) => [make("dt", {}, name), make("dd", {}, value instanceof Node ? value : Array.isArray(value) ? value : String(value))]));
-const moreIn = (file, there, all, noun) => there < all ? make("p", { class: "soft" }, `${count(there)} of ${counted(all, noun)} are here; ${file} has all of them.`) : null;
+const moreIn = (file, there, all, noun) => there < all ? make("p", { class: "soft" }, say("{0} of {1} are here; {2} has all of them.", count(there), counted(all, noun), file)) : null;
 const panel = (title, ...content) => make("div", { class: "panel" }, make("h3", {}, title), ...content);
 // A panel of facts; none if nothing is known.
 const factPanel = (title, pairs) => { const list = facts(pairs); return list.children.length ? panel(title, list) : null; };

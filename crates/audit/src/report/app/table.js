@@ -15,25 +15,36 @@ const copier = text => {
   const button = make("button", { type: "button", class: "quiet", onclick: async () => {
     let done = true;
     try { await navigator.clipboard.writeText(text()); } catch {
-      const area = make("textarea", { "aria-label": "What is copied" }, text());
+      const area = make("textarea", { "aria-label": say("What is copied") }, text());
       document.body.append(area);
       area.select();
       done = document.execCommand("copy");
       area.remove();
       button.focus();
     }
-    button.textContent = done ? "Copied" : "The browser refused";
-    setTimeout(() => { button.textContent = "Copy as CSV"; }, 2000);
-  } }, "Copy as CSV");
+    button.textContent = done ? say("Copied") : say("The browser refused");
+    setTimeout(() => { button.textContent = say("Copy as CSV"); }, 2000);
+  } }, say("Copy as CSV"));
   return button;
 };
 
 const compare = (a, b) => a === b ? 0 : a < b ? -1 : 1;
 
-// The numbers of rows in the order of a column. What has no value comes last.
+// The numbers of rows, which come in their order, in the order of a column. What has no value comes last.
 const ordered = (rows, numbers, value, down) => {
   const keys = new Array(rows.length);
-  for (const at of numbers) keys[at] = value(rows[at]);
+  if (numbers.length * 8 < rows.length) {
+    for (const at of numbers) keys[at] = value(rows.at(at), at);
+  } else {
+    let at = 0, next = 0;
+    for (const row of rows) {
+      if (at === numbers[next]) {
+        keys[at] = value(row, at);
+        next++;
+      }
+      at++;
+    }
+  }
   const sign = down ? -1 : 1;
   return numbers.sort((a, b) => {
     const x = keys[a], y = keys[b], noX = x === null || x === undefined || x === "", noY = y === null || y === undefined || y === "";
@@ -43,7 +54,8 @@ const ordered = (rows, numbers, value, down) => {
 };
 
 /* A table of many rows.
- * columns: [{ key, name, value(row), order?(row), cell?(row, number), numeric, width, search }]
+ * rows: an array, or what has its `length` and `at`
+ * columns: [{ key, name, value(row, number), order?(row, number), cell?(row, number), numeric, width, search }]
  * choices: [{ key, name, options: [[value, name, test(row)]] }]
  * view: what the fragment says of it: { state, change(state) }
  * open: what is shown below for a row: { of(row, number) -> nodes, id(row) }
@@ -52,7 +64,7 @@ const table = ({ label, columns, rows, choices = [], view, sort, open }) => {
   const given = view.state, searched = columns.filter(column => column.search);
   const head = make("tr"), body = make("tbody"), detail = make("div", { class: "detail" });
   const status = make("span", { class: "soft", role: "status" });
-  const box = make("div", { class: "rows", tabindex: "0", role: "region", "aria-label": label, "aria-description": "Arrow keys move from row to row" });
+  const box = make("div", { class: "rows", tabindex: "0", role: "region", "aria-label": label, "aria-description": say("Arrow keys move from row to row") });
   let numbers = [], chosen = null, current = 0;
 
   const sorting = () => {
@@ -66,9 +78,9 @@ const table = ({ label, columns, rows, choices = [], view, sort, open }) => {
     const drawn = [];
     if (first > 0) drawn.push(space(first * ROW));
     for (let at = first; at < last; at++) {
-      const number = numbers[at], row = rows[number];
+      const number = numbers[at], row = rows.at(number);
       drawn.push(make("tr", { "aria-rowindex": at + 2, class: number === chosen ? "chosen" : null }, columns.map(column => {
-        const content = column.cell ? column.cell(row, number) : column.numeric ? count(column.value(row)) : shown(column.value(row));
+        const content = column.cell ? column.cell(row, number) : column.numeric ? count(column.value(row, number)) : shown(column.value(row, number));
         return make("td", { class: column.numeric ? "n" : null, title: typeof content === "string" && content.length > 24 ? content : null }, content);
       })));
     }
@@ -113,19 +125,22 @@ const table = ({ label, columns, rows, choices = [], view, sort, open }) => {
     const { state } = view, words = (state.q || "").toLowerCase().split(/\s+/).filter(Boolean);
     const tests = choices.flatMap(choice => choice.options.filter(([value]) => value === state[choice.key]).map(([, , test]) => test));
     numbers = [];
-    for (let at = 0; at < rows.length; at++) {
-      const row = rows[at];
-      if (!tests.every(test => test(row))) continue;
-      if (words.length) {
-        const text = searched.map(column => column.value(row) || "").join("\n").toLowerCase();
-        if (!words.every(word => text.includes(word))) continue;
+    if (!tests.length && !words.length) {
+      for (let at = 0; at < rows.length; at++) numbers.push(at);
+    } else {
+      let at = 0;
+      for (const row of rows) {
+        if (tests.every(test => test(row))) {
+          const text = words.length ? searched.map(column => column.value(row, at) || "").join("\n").toLowerCase() : "";
+          if (words.every(word => text.includes(word))) numbers.push(at);
+        }
+        at++;
       }
-      numbers.push(at);
     }
     const { key, down } = sorting(), column = columns.find(column => column.key === key);
     if (column) ordered(rows, numbers, column.order || column.value, down);
     [...head.children].forEach((cell, at) => cell.setAttribute("aria-sort", columns[at].key !== key ? "none" : down ? "descending" : "ascending"));
-    status.textContent = numbers.length === rows.length ? counted(rows.length, "row") : `${count(numbers.length)} of ${counted(rows.length, "row")}`;
+    status.textContent = numbers.length === rows.length ? counted(rows.length, "row") : say("{0} of {1}", count(numbers.length), counted(rows.length, "row"));
     table.setAttribute("aria-rowcount", numbers.length + 1);
     empty.hidden = numbers.length > 0;
     box.hidden = numbers.length === 0;
@@ -138,10 +153,10 @@ const table = ({ label, columns, rows, choices = [], view, sort, open }) => {
     chosen = number;
     draw();
     if (number === null) { detail.replaceChildren(); return; }
-    const content = await open.of(rows[number], number);
+    const row = rows.at(number), content = await open.of(row, number);
     if (chosen !== number) return;
-    detail.replaceChildren(make("div", { class: "bar-line" }, make("h3", { tabindex: "-1" }, open.title(rows[number])),
-      make("button", { type: "button", class: "quiet", onclick: () => { view.change({ at: "" }); choose(null); box.focus(); } }, "Close")), ...content);
+    detail.replaceChildren(make("div", { class: "bar-line" }, make("h3", { tabindex: "-1" }, open.title(row)),
+      make("button", { type: "button", class: "quiet", onclick: () => { view.change({ at: "" }); choose(null); box.focus(); } }, say("Close"))), ...content);
   };
 
   for (const column of columns) {
@@ -152,21 +167,24 @@ const table = ({ label, columns, rows, choices = [], view, sort, open }) => {
     head.append(make("th", { scope: "col", class: column.numeric ? "n" : null, width: column.width }, button));
   }
   let later;
-  const filter = make("input", { type: "search", placeholder: "Filter", "aria-label": `Filter ${label}`, value: given.q || "", oninput: () => {
+  const filter = make("input", { type: "search", placeholder: say("Filter"), "aria-label": say("Filter {0}", label), value: given.q || "", oninput: () => {
     clearTimeout(later);
     later = setTimeout(() => change({ q: filter.value.trim() }), 150);
   } });
   const selects = choices.map(choice => make("label", {}, make("span", {}, choice.name), make("select", { onchange: event => change({ [choice.key]: event.target.value }) },
-    make("option", { value: "" }, "all"), choice.options.map(([value, name]) => make("option", { value, selected: given[choice.key] === value }, name)))));
+    make("option", { value: "" }, say("all")), choice.options.map(([value, name]) => make("option", { value, selected: given[choice.key] === value }, name)))));
   // Columns without a width of their own share the room that there is, and have some in any case.
   const least = columns.map(column => column.width?.endsWith("rem") ? parseFloat(column.width) : column.numeric ? 6 : 12);
   const table = make("table", { "aria-label": label }, make("thead", {}, head), body);
-  const empty = make("p", { class: "soft", hidden: true }, rows.length ? "No row matches. " : "There are none. ", rows.length ? make("button", { type: "button", class: "quiet", onclick: () => {
+  const empty = make("p", { class: "soft", hidden: true }, rows.length ? [say("No row matches."), " "] : say("There are none."), rows.length ? make("button", { type: "button", class: "quiet", onclick: () => {
     filter.value = "";
     selects.forEach(select => { select.querySelector("select").value = ""; });
     change(Object.fromEntries([["q", ""], ...choices.map(choice => [choice.key, ""])]));
-  } }, "Show all rows") : null);
-  const copy = copier(() => csv(columns.map(column => column.key), numbers.map(number => columns.map(column => column.value(rows[number])))));
+  } }, say("Show all rows")) : null);
+  const copy = copier(() => csv(columns.map(column => column.key), numbers.map(number => {
+    const row = rows.at(number);
+    return columns.map(column => column.value(row, number));
+  })));
   table.style.minWidth = `${least.reduce((sum, width) => sum + width, 0)}rem`;
   box.append(table);
   let waiting = false;
@@ -180,15 +198,16 @@ const table = ({ label, columns, rows, choices = [], view, sort, open }) => {
   requestAnimationFrame(() => {
     draw();
     if (open && given.at) {
-      const number = rows.findIndex(row => open.id(row) === given.at);
-      if (number >= 0) {
+      let number = 0;
+      while (number < rows.length && open.id(rows.at(number)) !== given.at) number++;
+      if (number < rows.length) {
         box.scrollTop = Math.max(0, numbers.indexOf(number) - 3) * ROW;
         choose(number);
       }
     }
   });
   const nodes = [make("div", { class: "controls" }, searched.length && rows.length > 5 ? filter : null, selects, make("span", { class: "spring" }), status, copy), box, empty, detail];
-  nodes.choose = number => { view.change({ at: open.id(rows[number]) }); choose(number).then(() => detail.querySelector("h3")?.focus()); };
+  nodes.choose = number => { view.change({ at: open.id(rows.at(number)) }); choose(number).then(() => detail.querySelector("h3")?.focus()); };
   return nodes;
 };
 

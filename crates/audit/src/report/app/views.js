@@ -29,12 +29,12 @@ const filterCauses = state => {
   const apply = () => {
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
-      row.hidden = !Object.keys(choices).every(key => !state[key] || row.dataset[key] === state[key]) || !(state.q || "").toLowerCase().split(/\s+/).every(word => text.includes(word));
+      row.hidden = !Object.keys(choices).every(key => !state[key] || ` ${row.dataset[key]} `.includes(` ${state[key]} `)) || !(state.q || "").toLowerCase().split(/\s+/).every(word => text.includes(word));
     }
   };
-  const controls = Object.entries(choices).map(([key, names]) => make("label", {}, make("span", {}, key === "family" ? "Family" : "Severity"),
-    make("select", { onchange: event => change({ [key]: event.target.value }) }, make("option", { value: "" }, "all"), names.map(name => make("option", { value: name, selected: state[key] === name }, name)))));
-  const filter = make("input", { type: "search", placeholder: "Filter", "aria-label": "Filter causes", value: state.q || "", oninput: () => change({ q: filter.value.trim() }) });
+  const controls = Object.entries(choices).map(([key, names]) => make("label", {}, make("span", {}, key === "family" ? say("Family") : say("Severity")),
+    make("select", { onchange: event => change({ [key]: event.target.value }) }, make("option", { value: "" }, say("all")), names.map(name => make("option", { value: name, selected: state[key] === name }, say(name))))));
+  const filter = make("input", { type: "search", placeholder: say("Filter"), "aria-label": say("Filter {0}", say("causes")), value: state.q || "", oninput: () => change({ q: filter.value.trim() }) });
   found.chooser?.remove();
   found.chooser = make("span", { class: "chooser" }, filter, controls);
   found.tools?.prepend(found.chooser);
@@ -53,14 +53,14 @@ const show = async focus => {
   let heading = made.get(name)?.querySelector("h2");
   if (name === "issues") filterCauses(state);
   if (!made.has(name)) {
-    const slow = setTimeout(() => { if (mine === turn) drawn.replaceChildren(make("p", { class: "soft", role: "status" }, "Reading …")); }, 150);
+    const slow = setTimeout(() => { if (mine === turn) drawn.replaceChildren(make("p", { class: "soft", role: "status" }, say("Reading …"))); }, 150);
     const view = { state, change: parameters => {
       Object.assign(state, parameters);
       history.replaceState(null, "", linkTo(name, rest, state));
     } };
     let content;
     try { content = await drawing[name](rest, view); } catch (error) {
-      content = { title: "This view cannot be shown", nodes: [make("div", { class: "banner error" }, error.message)] };
+      content = { title: say("This view cannot be shown"), nodes: [make("div", { class: "banner error" }, error.message)] };
     }
     clearTimeout(slow);
     if (mine !== turn) return;
@@ -82,7 +82,7 @@ for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
 const root = document.documentElement, theme = document.getElementById("theme");
 const remembered = value => { try { if (value) localStorage.setItem("huntsman-theme", value); return localStorage.getItem("huntsman-theme"); } catch { return value; } };
 const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-const nameTheme = () => { theme.textContent = isDark() ? "Light" : "Dark"; };
+const nameTheme = () => { theme.textContent = isDark() ? say("Light") : say("Dark"); };
 if (["dark", "light"].includes(remembered())) root.dataset.theme = remembered();
 theme.addEventListener("click", () => { root.dataset.theme = remembered(isDark() ? "light" : "dark"); nameTheme(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);

@@ -188,6 +188,55 @@ fn redirects(site: &mut Builder) {
         ],
     );
     site.answer("/gone-for-good", Reply::status(404));
+    nowhere(site);
+}
+
+/// Redirects that name no URL which browsers go to.
+fn nowhere(site: &mut Builder) {
+    let refused = |to: &str| Reply::redirect(302, to);
+    for (name, reply) in [
+        ("no-location", Reply::status(301)),
+        ("empty-location", refused(" ")),
+        ("no-url", refused("http://[::/")),
+        ("script", refused("javascript:history.back()")),
+    ] {
+        let path = format!("/redirect-to-error/{name}");
+        site.page(&format!("/redirect-to-error/to-{name}"), |p| p.body(&link(&path)));
+        site.answer(&path, reply);
+        site.expect("redirect-to-error", &path);
+    }
+    // The redirect before one that leads nowhere, and a file.
+    site.page("/redirect-to-error/to-that", |p| p.body(&link("/redirect-to-error/before")));
+    site.answer("/redirect-to-error/before", Reply::redirect(301, "/redirect-to-error/no-location"));
+    site.expect("redirect-to-error", "/redirect-to-error/before");
+    site.page("/redirect-to-error/with-script", |p| {
+        p.body("<script src=/redirect-to-error/app.js></script>")
+    });
+    site.answer("/redirect-to-error/app.js", Reply::status(308));
+    site.expect("redirect-to-error", "/redirect-to-error/app.js");
+    // These lead somewhere: to another program, to a URL with letters as they are, or by an answer that is no redirect.
+    for (name, reply) in [
+        ("mail", refused("mailto:moths@audit.example")),
+        ("not-modified", Reply::status(304)),
+        ("choices", Reply::status(300)),
+    ] {
+        let path = format!("/redirect-to-error/{name}");
+        site.page(&format!("/redirect-to-error/to-{name}"), |p| p.body(&link(&path)));
+        site.answer(&path, reply);
+        site.misses("redirect-to-error", 1);
+    }
+    // One of another site may show a page in its body. The second one names its target only to readers.
+    for (name, reply) in [
+        ("unnamed", Reply::status(302)),
+        ("unnamed-by-head", Reply::redirect(302, "https://other.example/page")),
+    ] {
+        let url = format!("https://other.example/{name}");
+        site.page(&format!("/external-unverified/{name}"), |p| p.body(&link(&url)));
+        site.answer(&url, Reply::status(302));
+        site.once_more(&url, reply);
+    }
+    site.expect("external-unverified", "https://other.example/unnamed");
+    site.misses("external-unverified", 1);
 }
 
 fn robots(site: &mut Builder) {

@@ -417,10 +417,18 @@ fn links(site: &mut Builder) {
         "link-http-on-https",
         |p| p.body("<a href=\"http://audit.example/insecure\">By another way</a>"),
         [
-            |p| p.body("<a href=\"http://other.example/plain\">Other site</a>"),
+            |p| p.body("<a href=\"http://127.0.0.1:8000/\">This computer</a>"),
             |p| p.body("<a href=\"//audit.example/\">The same scheme</a>"),
+            |p| p.body("<a href=\"https://other.example/page?from=http://other.example/\">By https</a>"),
         ],
     );
+    site.expect("localhost-link", "/link-http-on-https/miss-1");
+    site.page("/link-http-on-https/elsewhere", |p| {
+        p.body("<a href=\"http://other.example/plain\">Other site</a>")
+    });
+    for path in ["/link-http-on-https/elsewhere", "/mixed-content/miss-1", "/http-page/miss-1"] {
+        site.expect("link-http-on-https", path);
+    }
     site.answer("/?q=javascript:", crate::Reply::text("a search"));
     site.answer("http://audit.example/insecure", crate::Reply::status(404));
     site.expect("broken-internal-link", "http://audit.example/insecure");
@@ -504,6 +512,7 @@ fn security(site: &mut Builder) {
             |p| p.body("<form></form>"),
         ],
     );
+    of_this_computer(site);
     site.case(
         "hsts-missing",
         |p| p.without("strict-transport-security").header("strict-transport-security", "max-age=0"),
@@ -571,6 +580,32 @@ fn security(site: &mut Builder) {
                     .header("referrer-policy", "no-referrer, strict-origin-when-cross-origin")
             },
         ],
+    );
+}
+
+/// A host of this very computer, which is audited, and whose files browsers take for secure by http.
+fn of_this_computer(site: &mut Builder) {
+    const HOST: &str = "moths.localhost";
+    let here = format!("http://{HOST}/mixed-content");
+    site.hidden(&format!("https://{HOST}/"), |p| {
+        p.title("<title>The front page of a host of this computer</title>")
+            .h1("<h1>This computer</h1>")
+            .description("<meta name=description content=\"The front page of a host of this very computer, whose files come by http and are secure all the same.\">")
+            .head(&format!("<link rel=stylesheet href=\"{here}/miss.css\">"))
+            .body(&format!("<script src=\"{here}/miss.js\"></script><img src=\"{here}/miss.png\" alt=Moth width=9 height=9>"))
+            .body(&format!("<form method=post action=\"{here}/form\"></form><a href=\"{AUDITED}/\">The site that it belongs to</a>"))
+    });
+    for (name, kind) in [("css", "text/css"), ("js", "text/javascript"), ("png", "image/png")] {
+        let file = crate::Reply::status(200).header("content-type", kind);
+        let file = file.header("cache-control", "public, max-age=31536000").header("content-length", "1");
+        site.answer(&format!("{here}/miss.{name}"), file.body("1"));
+    }
+    site.misses("mixed-content", 3);
+    site.misses("form-insecure", 1);
+    site.answer(&format!("http://{HOST}/"), crate::Reply::error(huntsman_crawler::FetchErrorKind::Connect));
+    site.answer(
+        &format!("https://{HOST}/sitemap.xml"),
+        super::robots_files::sitemap(&["https://map.example/".to_owned()]),
     );
 }
 
