@@ -316,7 +316,9 @@ impl<'a> AuditedPage<'a> {
 
     fn read_robots(&self) -> Robots {
         let mut robots = Robots::default();
-        for list in self.robots_metas().chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value))) {
+        for list in
+            self.robots_metas().chain(self.header("x-robots-tag").filter(|value| !is_for_one_robot(value)))
+        {
             // `max-snippet: 0` has a blank that separates nothing.
             let list = list.split(':').map(str::trim).collect::<Vec<_>>().join(":");
             for word in list.split([',', ' ']).map(|word| word.trim().to_ascii_lowercase()) {

@@ -139,7 +139,7 @@ impl<'a> Scorer<'a> {
     /// The score, after all issues.
     pub(crate) fn finish(mut self) -> Score {
         self.end_code();
-        let has_pages = self.sizes.values().any(|size| *size > 0);
+        let has_pages = self.sizes[&PageClass::Html] > 0;
         let families: BTreeMap<&'static str, FamilyScore> = self
             .families
             .into_iter()

@@ -8,6 +8,7 @@ use huntsman_output::render::{Style, count, counted, shorten};
 use crate::audit::Audit;
 use crate::code::{PageClass, Severity};
 use crate::record::Kind;
+use crate::site::Address;
 
 /// Causes that are listed, and characters of their titles.
 const CAUSES: usize = 10;
@@ -17,6 +18,8 @@ const FAMILIES: usize = 4;
 /// Notes that are shown, and their characters.
 const NOTES: usize = 2;
 const NOTE: usize = 120;
+/// Start URLs that answer by an error which are shown.
+const STARTS: usize = 3;
 /// Reasons why URLs were not requested that are shown.
 const REASONS: usize = 4;
 
@@ -47,6 +50,12 @@ impl Audit {
         Some(text)
     }
 
+    /// The URLs where the crawl began that answer by an error. No link leads there, so that no issue tells them.
+    fn failed_starts(&self) -> impl Iterator<Item = Address<'_>> {
+        let has_failed = |start: &Address<'_>| start.status().is_some_and(|status| status >= 400);
+        self.site.addresses().filter(|address| address.is_start()).filter(has_failed)
+    }
+
     /// The summary: coverage, score, the worst codes, and the gate, in at most 25 lines.
     pub fn summary(&self, style: Style) -> String {
         let mut text = String::new();
@@ -59,6 +68,11 @@ impl Audit {
             counted(pages as u64, "page"),
             counted(self.codes.len() as u64, "code")
         );
+        for start in self.failed_starts().take(STARTS) {
+            let status = start.status().unwrap_or_default();
+            let note = format!("the start URL {} answers {status}", escape(&start.url()));
+            let _ = writeln!(text, "  {}", style.yellow(&shorten(&note, NOTE)));
+        }
         if let Some(coverage) = self.coverage() {
             let _ = writeln!(text, "  {coverage}");
         }

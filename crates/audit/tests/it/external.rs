@@ -184,6 +184,6 @@ async fn why_a_robots_txt_cannot_be_had_reads_as_a_sentence() {
     let audit = run(&web).await;
     let issues = issues_of(&audit, "external-broken");
     let said = issues[0].evidence.value.as_str().unwrap();
-    let begins = "no connection: robots.txt of b.example cannot be had: ";
+    let begins = "no connection: robots.txt of https://b.example cannot be had: ";
     assert!(said.starts_with(begins) && !said.contains("downloader"), "{said}");
 }

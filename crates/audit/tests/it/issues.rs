@@ -245,13 +245,20 @@ async fn a_page_has_a_line_with_all_that_is_known_of_it() {
     audit.write(folder.path()).unwrap();
     let lines = fs::read_to_string(folder.path().join("pages.jsonl")).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let line = |path: &str| lines.iter().find(|line| line["url"] == format!("https://a.example{path}")).unwrap();
+    let line =
+        |path: &str| lines.iter().find(|line| line["url"] == format!("https://a.example{path}")).unwrap();
     let boats = line("/boats");
-    assert_eq!((&boats["robots"], &boats["x_robots_tag"]), (&json!("max-snippet: 20, nofollow"), &json!("noarchive")));
+    assert_eq!(
+        (&boats["robots"], &boats["x_robots_tag"]),
+        (&json!("max-snippet: 20, nofollow"), &json!("noarchive"))
+    );
     assert_eq!((&boats["headings"], &boats["h1"]), (&json!([1, 2, 0, 0, 0, 1]), &json!("Boats")));
     assert_eq!(boats["structured_types"], json!(["Product", "Thing", "https://schema.org/Product"]));
     assert_eq!(boats["simhash"].as_str().unwrap().len(), 32, "{boats}");
-    assert_eq!((&boats["headers"]["x-frame-options"], &boats["protocol"]), (&json!("DENY"), &json!("HTTP/1.1")));
+    assert_eq!(
+        (&boats["headers"]["x-frame-options"], &boats["protocol"]),
+        (&json!("DENY"), &json!("HTTP/1.1"))
+    );
     assert_eq!((&boats["redirects"], &boats["certificate_days_left"]), (&json!([]), &Value::Null));
     assert!(boats["total_ms"].as_f64().unwrap() >= boats["ttfb_ms"].as_f64().unwrap());
     assert_eq!(line("/moved")["redirects"], json!(["https://a.example/on", "https://a.example/boats"]));
@@ -288,6 +295,16 @@ async fn a_score_lists_what_was_deducted_and_adds_up() {
     assert_eq!(told["score"]["overall"], json!(score.overall), "{told}");
     let summary = audit.summary(huntsman_output::render::Style::none());
     assert!(summary.contains(&format!("score {:.1} of 10; lowest: ", score.overall.unwrap())), "{summary}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_without_a_page_has_no_score_and_a_start_url_that_fails_is_told() {
+    let web = ScriptedDownloader::new().respond(START, Reply::status(404));
+    let audit = audit([START]).downloader(web).run().await.unwrap();
+    assert_eq!(audit.score().overall, None);
+    let summary = audit.summary(huntsman_output::render::Style::none());
+    assert!(summary.contains(&format!("the start URL {START} answers 404")), "{summary}");
+    assert!(!summary.contains("score"), "{summary}");
 }
 
 #[tokio::test(start_paused = true)]
