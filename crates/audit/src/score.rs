@@ -20,7 +20,7 @@ const FULL: f64 = 10.0;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Score {
-    /// The mean of the families; `None` if no code was judged, or no page answered.
+    /// The mean of the families; `None` if no code was judged, or no page was judged.
     pub overall: Option<f64>,
     /// The families that were judged, by name.
     pub families: BTreeMap<&'static str, FamilyScore>,
