@@ -60,7 +60,7 @@ settings! {
         /// Number of requests, one after the other, that a host of another site refuses by 429 or 503 or does not answer in time before it is left
         /// alone; 0 for any number.
         audit_host_refusals_in_a_row: u32 = 3;
-        /// The same in all, with other answers between them.
+        /// Largest number of such refusals of a host in all, with other answers between them, before it is left alone; 0 for any number.
         audit_host_refusals: u32 = 12;
         /// Least number of days for which the certificate of a host must still be valid.
         audit_certificate_days: u32 = 30;

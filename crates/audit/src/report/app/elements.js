@@ -12,9 +12,9 @@ const make = (name, attributes = {}, ...children) => {
   return element;
 };
 
-// A text in the language of the report, which the English text names; `{0}` and so on stand for the parts, which may be elements.
-const say = (english, ...parts) => {
-  const pieces = (index.texts?.[english] ?? english).split(/\{(\d)\}/).map((piece, at) => at % 2 ? parts[piece] : piece);
+// A text in which `{0}` and so on stand for the parts, which may be elements.
+const say = (text, ...parts) => {
+  const pieces = text.split(/\{(\d)\}/).map((piece, at) => at % 2 ? parts[piece] : piece);
   return parts.some(part => part instanceof Node || Array.isArray(part)) ? pieces : pieces.join("");
 };
 
