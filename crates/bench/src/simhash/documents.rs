@@ -1,5 +1,5 @@
 //! Fingerprints as in a large archive: ten languages, with more than a quarter of the documents in Hindi; random
-//! numbers of 16 digits as ids; and one of a thousand documents near to the one before it.
+//! numbers of 16 digits as ids; and one of a thousand documents near to the one before it, in the same language.
 
 use std::sync::Arc;
 
@@ -69,7 +69,8 @@ pub(super) struct Documents {
     spread: Spread,
     languages: Vec<(Language, u64)>,
     total: u64,
-    last: u128,
+    /// The language and the fingerprint of the document before.
+    last: (Language, u128),
 }
 
 impl Documents {
@@ -80,7 +81,7 @@ impl Documents {
             spread: spread.clone(),
             languages: LANGUAGES.into_iter().map(language).collect(),
             total: LANGUAGES.iter().map(|(_, count)| count).sum(),
-            last: 1,
+            last: (hindi(), 1),
         }
     }
 
@@ -115,12 +116,11 @@ impl Iterator for Documents {
     type Item = Document;
 
     fn next(&mut self) -> Option<Document> {
-        let language = self.language();
-        let hash = match self.random.random_range(0..1_000) {
-            0 => self.near(SimHash(self.last), 5).0,
-            _ => self.hash(),
+        let (language, hash) = match self.random.random_range(0..1_000) {
+            0 => (self.last.0, self.near(SimHash(self.last.1), 5).0),
+            _ => (self.language(), self.hash()),
         };
-        self.last = hash;
+        self.last = (language, hash);
         let id = DocId::Number(self.random.random_range(0..10_u64.pow(16)));
         Some(Document { language, id, hash: SimHash(hash) })
     }

@@ -69,8 +69,9 @@ pub(super) fn run(args: &SimhashArgs) -> Outcome<Joins> {
         }
         let report: Value = serde_json::from_slice(&std::fs::read(report)?)?;
         let number = |name: &str| report[name].as_u64().unwrap_or(0);
-        // One of a thousand documents is near to the one before it.
-        if number("rows") != args.documents || *k > 0 && number("pairs") < args.documents / 2_000 {
+        // One of a thousand documents is near to the one before it, by up to five bits: for each number of bits one of 6,000.
+        let least = args.documents * u64::from((*k).min(5)) / 12_000;
+        if number("rows") != args.documents || number("pairs") < least {
             return Err(Failure::crawl(format!(
                 "dedup join found {} pairs of {} documents: this is a bug",
                 number("pairs"),
