@@ -24,7 +24,7 @@ const CODES: &[Code] = &[
         .source("HTML: specifying the character encoding").example("Content-Type: text/html, and no meta", "<head><meta charset=utf-8>"),
     code("template-leftover")
         .headline("Parts of templates that were not filled in").judges(Indexable)
-        .text("The title, the first main heading or the description has a field such as `{{name}}`, `[object Object]`, or an `undefined` that stands alone.", "Readers see the inside of a program.", "Fill the field in where the page is made.")
+        .text("The title, the first main heading or the description has a field such as `{{name}}`, `[object Object]`, or an `undefined` that stands alone or where a name is expected (\"Welcome to undefined\").", "Readers see the inside of a program.", "Fill the field in where the page is made.")
         .source("editorial practice").example("<title>{{page.title}}</title>", "<title>Hawk moths</title>"),
     code("garbled-text")
         .headline("Text with broken letters").judges(Indexable)
@@ -115,8 +115,17 @@ fn leftover(text: &str, own_text: &str) -> Option<String> {
     if let Some(field) = field.filter(|field| !is_subject(field)) {
         return Some(field);
     }
-    let is_apart = text.split(['|', '-', '–', '—', '·', ':', ',']).any(|part| part.trim() == WORD);
+    let mut parts = text.split(['|', '-', '–', '—', '·', ':', ',']).map(str::trim);
+    let is_apart = parts.any(|part| part == WORD || lacks_name(part, WORD));
     (is_apart && !is_subject(WORD)).then(|| WORD.to_owned())
+}
+
+/// Whether a text ends in this word behind one that a name follows: `Welcome to undefined`, `Posts by undefined`.
+fn lacks_name(text: &str, word: &str) -> bool {
+    const BEFORE: [&str; 9] = ["by", "dear", "for", "from", "hello", "hi", "of", "to", "welcome"];
+    let mut words = text.trim_end_matches(['!', '.', '?']).split_whitespace().rev();
+    words.next() == Some(word)
+        && words.next().is_some_and(|before| BEFORE.iter().any(|known| before.eq_ignore_ascii_case(known)))
 }
 
 /// The first broken letters of a text; `None` if there are too few, or the page is about such letters.
@@ -222,12 +231,19 @@ mod tests {
 
     #[test]
     fn fields_of_templates_are_told_from_words_about_them() {
-        for text in ["{{ page.title }}", "Boats [object Object]", "undefined | Shop", "Shop - undefined"] {
+        for text in [
+            "{{ page.title }}",
+            "Boats [object Object]",
+            "undefined | Shop",
+            "Shop - undefined",
+            "Welcome to undefined!",
+        ] {
             assert!(leftover(text, "a text").is_some(), "{text}");
         }
         for text in [
             "Undefined behaviour",
             "undefined behaviour in C",
+            "Why is my variable undefined?",
             "The sets {{1, 2}, {3}}",
             "{name}",
             "object Object",

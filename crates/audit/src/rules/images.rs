@@ -109,7 +109,7 @@ const CODES: &[Code] = &[
         .headline("Drawings without a name")
         .severity(Notice)
         .text(
-            "An svg with role=img has no title in it, and no aria-label, aria-labelledby or title of its own.",
+            "An svg with role=img has no title with a text in it, and no aria-label, aria-labelledby or title of its own.",
             "Screen readers say that there is an image, and not of what.",
             "Add a title, or hide it by aria-hidden if it only decorates.",
         )

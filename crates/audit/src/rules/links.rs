@@ -72,7 +72,7 @@ const CODES: &[Code] = &[
         .source("RFC 8089").example("<a href=\"file:///C:/prices.pdf\">", "<a href=\"/prices.pdf\">"),
     code("link-not-crawlable")
         .headline("Links without an address").severity(Notice)
-        .text("An a element has no href and no role, and a script acts when it is clicked.", "Robots, keyboards and new tabs cannot follow it.", "Give it an href, or use a button.")
+        .text("An a element has no href and no role other than link, and a script acts when it is clicked.", "Robots, keyboards and new tabs cannot follow it.", "Give it an href, or use a button.")
         .source("Google Search Central: crawlable links").example("<a onclick=\"open('/prices')\">Prices</a>", "<a href=/prices>Prices</a>"),
 ];
 

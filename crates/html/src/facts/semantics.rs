@@ -72,6 +72,8 @@ pub struct Semantics {
 pub(super) struct Meaning {
     /// A drawing that needs a name, and has none so far.
     drawing: Option<u32>,
+    /// Where the name of the tag of its title ends, while that is open.
+    title: Option<u32>,
     video: Option<Video>,
     is_json_ld: bool,
 }
@@ -99,7 +101,7 @@ impl FactSink<'_, '_, '_> {
         self.note_attributes(tag, offset);
         if tag == TITLE {
             // The content of a title of SVG is HTML.
-            self.meaning.drawing = None;
+            self.meaning.title = self.meaning.drawing.map(|_| name.span().end);
         } else if self.page.is_foreign() {
             if tag == SVG && self.is("role", "img") && !self.is_named() && !is_hidden {
                 self.meaning.drawing = Some(offset);
@@ -107,7 +109,7 @@ impl FactSink<'_, '_, '_> {
             return;
         }
         match tag {
-            A if !self.has("href") && self.has("onclick") && !self.has("role") && !is_hidden => {
+            A if !self.has("href") && self.has("onclick") && self.is_link() && !is_hidden => {
                 keep(&mut self.facts.semantics.scripted_links, offset, &mut self.facts.semantics.cut);
             }
             BUTTON => self.button(tag, offset, is_hidden),
@@ -124,6 +126,11 @@ impl FactSink<'_, '_, '_> {
             _ if tag != 0 && tag != A && self.is("role", "button") => self.button(tag, offset, is_hidden),
             _ => {}
         }
+    }
+
+    /// Whether an `a` element is a link for readers: its role, if it has one, is that of a link.
+    fn is_link(&self) -> bool {
+        !self.has("role") || self.is("role", "link")
     }
 
     fn note_attributes(&mut self, tag: u64, offset: u32) {
@@ -222,6 +229,16 @@ impl FactSink<'_, '_, '_> {
         }
     }
 
+    /// A title names its drawing if it has a text.
+    fn end_title(&mut self, end: u32) {
+        let Some(start) = self.meaning.title.take() else { return };
+        // From behind the start tag to the start of the end tag, which are both of the title.
+        let inside = Span { start, end }.of(self.doc).split_once('>').map_or("", |(_, inside)| inside);
+        if inside.trim_end_matches("</").chars().any(|c| !c.is_whitespace()) {
+            self.meaning.drawing = None;
+        }
+    }
+
     fn end_drawing(&mut self) {
         if let Some(offset) = self.meaning.drawing.take() {
             keep(&mut self.facts.semantics.nameless_drawings, offset, &mut self.facts.semantics.cut);
@@ -246,6 +263,7 @@ impl FactSink<'_, '_, '_> {
     pub(super) fn end_meaning(&mut self, name: Name) {
         match name.key() {
             VIDEO => self.end_video(),
+            TITLE => self.end_title(name.span().start),
             SVG => self.end_drawing(),
             _ => {}
         }
