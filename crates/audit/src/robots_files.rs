@@ -15,6 +15,8 @@ const MAX_EXAMPLES: usize = 20;
 const MAX_SITEMAPS: usize = 1_000;
 /// Characters of a date that are kept.
 const MAX_DATE: usize = 40;
+/// Entries that a sitemap may have (sitemaps.org).
+pub(crate) const MAX_ENTRIES: usize = 50_000;
 /// Bytes that a sitemap may have, unpacked (sitemaps.org).
 pub(crate) const MAX_BYTES: u64 = 50 << 20;
 /// Microseconds of a day.
@@ -87,7 +89,7 @@ pub struct SitemapFile {
     pub xml_fault: Option<String>,
     /// Whether it has more bytes, unpacked, than sitemaps may have (50 MB).
     pub is_too_large: bool,
-    /// Whether a part of it was left out by a limit of the crawl.
+    /// Whether a limit of the crawl left out a part of it that is within the limits of sitemaps.
     pub has_more: bool,
     /// Number of dates that are none, or in the future.
     pub wrong_dates: usize,
@@ -136,7 +138,8 @@ impl SitemapFile {
         self.asked = Some(asked_of(page)).filter(|asked| *asked != without_fragment(page.url()));
         self.kind = report.kind.map(|kind| kind.name().to_owned());
         self.entries = report.entries + report.entries_cut;
-        self.has_more = report.entries_cut > 0 || report.is_cut;
+        self.has_more = (report.entries_cut > 0 && report.entries < MAX_ENTRIES)
+            || (report.is_cut && limits.max_bytes < MAX_BYTES);
         self.invalid = report.invalid;
         self.relative = report.relative;
         self.is_too_large =

@@ -7,12 +7,10 @@ use crate::code::PageClass::{Any, Html, Indexable};
 use crate::code::Severity::{Error, Notice};
 use crate::finding::{Finding, Findings, Place};
 use crate::record::{Edge, Kind, Record};
-use crate::robots_files::{MAX_BYTES, RobotsLine};
+use crate::robots_files::{MAX_BYTES, MAX_ENTRIES, RobotsLine};
 use crate::rule::Rule;
 use crate::site::{Address, Answer, Fault, Site, authority, front_of};
 
-/// Entries that a sitemap may have (sitemaps.org).
-const MAX_ENTRIES: usize = 50_000;
 /// The bytes of a robots.txt that every robot must read (RFC 9309, section 2.5): 500 KiB.
 const MAX_ROBOTS: u64 = 500 << 10;
 
@@ -39,7 +37,7 @@ const CODES: &[Code] = &[
         .example("<lastmod>26.11.2026</lastmod>", "<lastmod>2026-11-26</lastmod>"),
     code("not-in-sitemap")
         .headline("Pages that no sitemap lists").severity(Notice).judges(Indexable)
-        .text("A page that may be indexed is in no sitemap, and other pages of its host are. It is not judged if the crawl ended early, or a sitemap of the host could not be read whole.", "Search engines may find it later, and not see when it changes.", "List it, or say noindex if it is not meant to be found.")
+        .text("A page that may be indexed is in no sitemap, and a sitemap without a fault lists other pages of its host. It is not judged if the crawl ended early, or a sitemap of the host could not be had, or not be read up to the limits of the protocol.", "Search engines may find it later, and not see when it changes.", "List it, or say noindex if it is not meant to be found.")
         .example("/moths is linked, and not in sitemap.xml", "<loc>https://example.org/moths</loc>"),
     Code::new("status", "robots-invalid")
         .headline("robots.txt files with faults").of_site().judges(Any)
@@ -95,6 +93,8 @@ struct Host {
     lacks_sitemap: bool,
     /// A sitemap on it was not read whole.
     is_unread: bool,
+    /// A sitemap without a fault lists pages of it that may be indexed.
+    is_listed: bool,
     /// Sitemaps on it that redirect.
     redirected: HashSet<String>,
 }
@@ -143,8 +143,10 @@ fn of_sitemap(
     };
     let is_sitemap = answer.address().fault().is_none() && file.kind.is_some();
     host.has_sitemap |= is_sitemap;
-    host.lacks_sitemap |= matches!(answer.address().fault(), None | Some(Fault::Client(_))) && !is_sitemap;
-    if is_sitemap && (file.has_more || file.is_damaged || file.invalid > 0) || is_named && !is_sitemap {
+    let is_gone = matches!(answer.address().fault(), None | Some(Fault::Client(_)));
+    host.lacks_sitemap |= is_gone && !is_sitemap;
+    // Search engines read a sitemap as far as it goes, up to the limits of the protocol, and one that is gone lists nothing.
+    if (is_sitemap && file.has_more) || (is_named && !is_sitemap && !is_gone) {
         host.is_unread = true;
         unread.insert(asked.clone());
     }
@@ -152,6 +154,12 @@ fn of_sitemap(
         // Indexes that are too deep, or of too many files, are not followed to their end.
         let is_read = |edge: &Edge| site.find(&edge.to).is_some_and(|part| part.answer().is_some());
         host.is_unread |= !answer.address().edges().iter().all(is_read);
+    }
+    if is_sitemap && fault.is_none() && file.entries <= MAX_ENTRIES && !file.is_too_large {
+        let listed = answer.address().edges().into_iter();
+        for url in listed.filter(|edge| site.find(&edge.to).is_some_and(|page| page.is(Indexable))) {
+            hosts.entry(authority(&url.to).to_owned()).or_default().is_listed = true;
+        }
     }
     let told = |code: &str| Finding::of(code).url(&answer.url);
     if let Some(fault) = fault.filter(|_| is_named || is_sitemap) {
@@ -180,39 +188,28 @@ fn missing(site: &Site, hosts: &BTreeMap<String, Host>, findings: &mut Findings)
     }
 }
 
-/// Pages that are not listed, of hosts that list others and whose sitemaps were all read.
+/// Pages that are not listed, of hosts that list others in a sitemap without a fault and whose sitemaps were all read.
 fn not_listed(
     site: &Site,
     hosts: &BTreeMap<String, Host>,
     unread: &HashSet<String>,
     findings: &mut Findings,
 ) {
-    let is_whole = |name: &str| {
-        hosts
-            .get(name)
-            .is_none_or(|host| !host.is_unread && host.named.iter().all(|url| !unread.contains(url)))
-    };
-    let mut listing: HashSet<String> = HashSet::new();
-    let pages = || site.addresses().filter(|address| address.is(Indexable));
-    for page in pages().filter(|page| page.is_listed()) {
-        let url = page.url();
-        let name = authority(&url);
-        if !listing.contains(name) && is_whole(name) {
-            listing.insert(name.to_owned());
-        }
-    }
-    if listing.is_empty() {
+    let is_whole = |host: &Host| !host.is_unread && host.named.iter().all(|url| !unread.contains(url));
+    let listing = |name: &str| hosts.get(name).is_some_and(|host| host.is_listed && is_whole(host));
+    if !hosts.keys().any(|name| listing(name)) {
         return;
     }
+    let pages = site.addresses().filter(|address| address.is(Indexable));
     // Pages that are listed in another spelling of their URLs.
     let others: HashSet<u32> = site
         .addresses()
         .filter(|address| address.is_listed() && !address.is_answered())
         .filter_map(|address| Some(address.requested()?.number()))
         .collect();
-    for page in pages().filter(|page| !page.is_listed() && !others.contains(&page.number())) {
+    for page in pages.filter(|page| !page.is_listed() && !others.contains(&page.number())) {
         let url = page.url();
-        if listing.contains(authority(&url)) {
+        if listing(authority(&url)) {
             findings.add(Finding::of("not-in-sitemap").url(&url));
         }
     }
