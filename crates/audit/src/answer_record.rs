@@ -189,9 +189,20 @@ pub(crate) fn contradiction(response: &Response, is_whole: bool) -> Option<Strin
     let body = &response.body;
     let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
     let begins = |tag: &[u8]| start.get(..tag.len()).is_some_and(|front| front.eq_ignore_ascii_case(tag));
+    let is_html = || begins(b"<!doctype html") || begins(b"<html");
     let is = match &*stated {
-        "text/plain" if begins(b"<!doctype html") || begins(b"<html") => "text/html",
+        "text/plain" if is_html() => "text/html",
         "text/html" | "text/plain" => MARKS.iter().find(|(mark, _)| body.starts_with(mark))?.1,
+        // None of these begins with a tag of HTML.
+        "application/json"
+        | "text/css"
+        | "text/javascript"
+        | "application/javascript"
+        | "application/pdf"
+            if is_html() =>
+        {
+            "text/html"
+        }
         _ => return None,
     };
     Some(format!("{stated}, and the content is {is}"))

@@ -39,7 +39,7 @@ const CODES: &[Code] = &[
         .source("RFC 9309").example("GET /robots.txt -> 503", "GET /robots.txt -> 200"),
     code("content-type-wrong")
         .headline("Files with a wrong media type")
-        .text("A URL of the site answers 2xx with content and without `Content-Type`, HTML is delivered as plain text, or a PDF, ZIP file or image as a text, or a script or style sheet that a page loads from the site is delivered as HTML.", "Browsers guess, or refuse the file.", "State the type of the content; answer 404 for a file that is not there.")
+        .text("A URL of the site answers 2xx with content and without `Content-Type`, HTML is delivered as plain text, JSON, a script, a style sheet or a PDF, or a PDF, ZIP file or image as a text, or a script, style sheet or image that a page loads from the site is delivered as HTML.", "Browsers guess, or refuse the file.", "State the type of the content; answer 404 for a file that is not there.")
         .example("GET /app.js -> 200 text/html", "GET /app.js -> 200 text/javascript"),
     code("truncated-body")
         .headline("Answers that end too early")
@@ -69,6 +69,9 @@ impl Rule for Answers {
         }
         for target in site.targets(is_loaded) {
             loaded(site, target, findings);
+        }
+        for target in site.targets(is_never_page) {
+            as_page(site, target, findings);
         }
         for answer in site.records_of(|address| address.is_own() && address.is_cut_short()) {
             let said = answer.detail.clone().unwrap_or_else(|| format!("{} bytes came", answer.wire_bytes));
@@ -165,13 +168,9 @@ fn unverified(target: Address<'_>) -> Option<serde_json::Value> {
     })
 }
 
-/// A file that pages load: whether it is there, and whether it is what they take it for.
+/// Tells a file that pages load and that is not there.
 fn loaded(site: &Site, target: Address<'_>, findings: &mut Findings) {
     let Some(answered) = target.requested() else { return };
-    let told = |code: &str, wanted: fn(EdgeKind) -> bool| {
-        let references = target.references().filter(|found| wanted(found.kind()));
-        site.told(Finding::of(code).url(&target.url()), references)
-    };
     let is_down = match answered.fault() {
         Some(Fault::Server(503)) => answered.is_own(),
         Some(Fault::Client(_) | Fault::Server(_) | Fault::Connection) => true,
@@ -183,16 +182,27 @@ fn loaded(site: &Site, target: Address<'_>, findings: &mut Findings) {
             Some(status) => status.into(),
             None => answered.answer().and_then(|answer| answer.detail.clone()).into(),
         };
-        findings.add(told("resource-broken", is_loaded).value(said));
-        return;
+        let finding = Finding::of("resource-broken").url(&target.url()).value(said);
+        findings.add(site.told(finding, target.references().filter(|found| is_loaded(found.kind()))));
     }
-    let is_code = |kind| matches!(kind, EdgeKind::Script | EdgeKind::Style);
+}
+
+/// Tells a script, style sheet or image that the site delivers as HTML, unless pages link to it as a page, too.
+fn as_page(site: &Site, target: Address<'_>, findings: &mut Findings) {
+    let Some(answered) = target.requested().filter(|found| found.is_own()) else { return };
     let is_page = |kind| matches!(kind, EdgeKind::Link | EdgeKind::Frame);
-    if !answered.is_own() || !answered.is_referred_by(is_code) || answered.is_referred_by(is_page) {
+    if answered.status() != Some(200) || answered.is_referred_by(is_page) {
         return;
     }
-    let Some(answer) = answered.answer().filter(|answer| answer.status == Some(200)) else { return };
-    if let Some(kind) = answer.content_type.as_deref().filter(|kind| *kind == "text/html") {
-        findings.add(told("content-type-wrong", is_code).value(kind));
+    let answer = answered.answer().filter(|answer| answer.content_type.as_deref() == Some("text/html"));
+    if answer.is_some() {
+        let references = target.references().filter(|found| is_never_page(found.kind()));
+        let finding = Finding::of("content-type-wrong").url(&target.url()).value("text/html");
+        findings.add(site.told(finding, references));
     }
+}
+
+/// What a page loads that browsers do not take as HTML.
+fn is_never_page(kind: EdgeKind) -> bool {
+    matches!(kind, EdgeKind::Script | EdgeKind::Style | EdgeKind::Image)
 }
