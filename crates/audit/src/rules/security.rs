@@ -29,11 +29,11 @@ const CODES: &[Code] = &[
         .source("RFC 9110").example("http://example.org/", "https://example.org/"),
     code("mixed-content")
         .headline("Encrypted pages that load over http").severity(Error)
-        .text("A page that came by https loads a script, style sheet, frame, image or medium by http. What is loaded from this very computer (`localhost`, 127.0.0.0/8, ::1) is none: browsers trust it.", "Browsers block it, or try https.", "Load it by https.")
+        .text("A page that came by https loads a script, style sheet, frame, image or medium by http. On a page of another computer, what is loaded from this very one (`localhost`, 127.0.0.0/8, ::1) is none: browsers trust it.", "Browsers block it, or try https.", "Load it by https.")
         .source("W3C Mixed Content").example("<script src=\"http://example.org/a.js\">", "<script src=\"https://example.org/a.js\">"),
     code("form-insecure")
         .headline("Forms that send without encryption").severity(Error)
-        .text("A form of an https page is sent to an http URL of another computer; or a form with POST or a password field stands on an http page or is sent by http.", "What readers type can be read on its way.", "Use https.")
+        .text("A form of an https page is sent to an http URL, other than from another computer to this very one; or a form with POST or a password field stands on an http page or is sent by http.", "What readers type can be read on its way.", "Use https.")
         .source("W3C Mixed Content").example("<form action=\"http://example.org/login\" method=post>", "<form action=\"/login\" method=post> on https"),
     code("hsts-missing")
         .headline("No Strict-Transport-Security")
@@ -77,11 +77,11 @@ const CODES: &[Code] = &[
         .source("CSP Level 3").example("Content-Security-Policy-Report-Only: default-src 'self'", "Content-Security-Policy: default-src 'self'"),
     code("directory-listing")
         .headline("Folders whose files are listed")
-        .text("The title of a page is that of the list of files which a web server makes for the folder of its URL.", "Files show that nobody meant to publish.", "Switch the lists off, or add an index page.")
+        .text("The title of a page is that of the list of files which a web server makes of a folder, and names the folder of its URL, or the page has a link to the parent directory.", "Files show that nobody meant to publish.", "Switch the lists off, or add an index page.")
         .source("OWASP: web server configuration").example("<title>Index of /backup</title>", "403, or a page"),
     code("error-leak")
         .headline("Pages that tell the insides of programs").judges(Any)
-        .text("An error page has a stack trace, a debug page of a framework or an error of a database; or another page has an error of PHP with file and line.", "It helps attackers, and readers cannot use it.", "Show a plain error page, and write the rest into a log.")
+        .text("An error page has a stack trace, a debug page of a framework or an error of a database; or another page has an error of PHP with file and line, or a stack trace, and does not write of errors.", "It helps attackers, and readers cannot use it.", "Show a plain error page, and write the rest into a log.")
         .source("OWASP: improper error handling").example("500 Traceback (most recent call last): ...", "500 Something went wrong."),
     code("cors-any-credentials")
         .headline("Answers that other sites may read with cookies")
@@ -128,7 +128,9 @@ impl Rule for Security {
             findings.add(Finding::of("directory-listing").value(page.title()));
         }
         let text = page.page().scanned().1;
-        for (offset, message) in leaks::php_errors(text) {
+        let php = leaks::php_errors(text);
+        let others = if php.is_empty() { leaks::trace(page) } else { None };
+        for (offset, message) in php.into_iter().chain(others) {
             findings.add(Finding::of("error-leak").value(message).at(page.place(offset)));
         }
     }
@@ -179,9 +181,10 @@ pub(super) fn by_host<'a, I: Iterator<Item = Answer<'a>>>(
     }
 }
 
-/// Whether a browser takes a URL of a secure page for insecure: it is loaded by http, and not from this very computer (W3C Mixed Content, 4.1).
-fn is_insecure(url: &Url) -> bool {
-    url.scheme() == "http" && !is_loopback(url)
+/// Whether a browser takes a URL of a secure page for insecure: it is loaded by http, and not from this very computer (W3C Mixed Content, 4.1). A
+/// site that this computer serves itself is tried before others read it, and is judged as it will be for them.
+fn is_insecure(url: &Url, page: &Url) -> bool {
+    url.scheme() == "http" && (is_loopback(page) || !is_loopback(url))
 }
 
 /// Whether the host of a URL is this very computer, so that its origin is potentially trustworthy by http (W3C Secure Contexts, 3.1).
@@ -207,7 +210,9 @@ fn mixed(page: &AuditedPage<'_>, findings: &mut Findings) {
         .filter_map(|link| Some((link.href?, link.offset)));
     let preloads = page.preloads().map(|(href, _, offset)| (href, offset));
     for (href, offset) in resources.chain(styles).chain(preloads) {
-        if let Some(url) = page.page().join(href).filter(|url| is_insecure(url) && page.is_for_others(url)) {
+        if let Some(url) =
+            page.page().join(href).filter(|url| is_insecure(url, page.url()) && page.is_for_others(url))
+        {
             findings.add(Finding::of("mixed-content").target(url.as_str()).at(page.place(offset)));
         }
     }
@@ -272,7 +277,9 @@ fn forms(page: &AuditedPage<'_>, is_https: bool, findings: &mut Findings) {
         let to_http = match action {
             None => !is_https,
             // What a secure page sends to this very computer does not leave it.
-            Some(action) if is_https => page.page().join(action).is_some_and(|url| is_insecure(&url)),
+            Some(action) if is_https => {
+                page.page().join(action).is_some_and(|url| is_insecure(&url, page.url()))
+            }
             Some(action) => page.page().join(action).is_some_and(|url| url.scheme() == "http"),
         };
         let is_secret = form.is_post || form.has_password;
@@ -362,8 +369,11 @@ mod tests {
             ("http://[::2]/a.js", false),
         ] {
             let url = Url::parse(url).unwrap();
-            assert_eq!((is_loopback(&url), is_insecure(&url)), (is_trusted, !is_trusted), "{url}");
+            let page = Url::parse("https://example.org/").unwrap();
+            assert_eq!((is_loopback(&url), is_insecure(&url, &page)), (is_trusted, !is_trusted), "{url}");
+            let local = Url::parse("https://127.0.0.1:8443/").unwrap();
+            assert!(is_insecure(&url, &local), "{url} on a page of this computer");
+            assert!(!is_insecure(&local, &page) && !is_insecure(&local, &local));
         }
-        assert!(!is_insecure(&Url::parse("https://example.org/a.js").unwrap()));
     }
 }

@@ -98,6 +98,9 @@ fn files(site: &mut Builder) {
     site.page("/content-type-wrong/untyped", |p| p.body(&link("/untyped")));
     site.answer("/untyped", Reply::status(200).body("something"));
     site.expect("content-type-wrong", "/untyped");
+    site.page("/content-type-wrong/image", |p| p.body("<img src=/page.png alt=Moth width=9 height=9>"));
+    site.answer("/page.png", cached("text/html").body("<!doctype html><title>A page</title>"));
+    site.expect("content-type-wrong", "/page.png");
     site.page("/content-type-wrong/miss-1", |p| p.body(&script("/typed.js")));
     site.answer("/typed.js", cached("application/javascript").body("1"));
     site.page("/content-type-wrong/miss-2", |p| p.body(&link("/nothing")));
@@ -275,6 +278,8 @@ fn documents(site: &mut Builder) {
             |p| p.body("<p><code>{{name}}</code> and <code>[object Object]</code></p>"),
         ],
     );
+    site.page("/template-leftover/name", |p| p.h1("<h1>Welcome to undefined</h1>"));
+    site.expect("template-leftover", "/template-leftover/name");
     site.case(
         "garbled-text",
         |p| p.body("<p>The cafÃ© sells crÃ¨me and naÃ¯ve art, as itâ€™s said</p>"),

@@ -121,6 +121,10 @@ fn links(site: &mut Builder) {
             |p| p.body("<a name=prices>All prices</a><a role=button tabindex=0 onclick=\"go()\">Buy</a>"),
         ],
     );
+    site.page("/link-not-crawlable/role", |p| {
+        p.body("<A ROLE=link tabindex=0 ONCLICK=\"go()\">All prices</A>")
+    });
+    site.expect("link-not-crawlable", "/link-not-crawlable/role");
 }
 
 fn images(site: &mut Builder) {
@@ -156,6 +160,11 @@ fn images(site: &mut Builder) {
             |p| p.body("<svg><path d=M0/></svg><svg role=img aria-hidden=true></svg><svg role=img aria-label=Moth></svg>"),
         ],
     );
+    for (name, title) in [("blank", "<title> \n</title>"), ("closed", "<title/>")] {
+        let path = format!("/svg-name-missing/{name}");
+        site.page(&path, |p| p.body(&format!("<svg role=img>{title}<path d=M0/></svg>")));
+        site.expect("svg-name-missing", &path);
+    }
 }
 
 /// Replaces a header.
@@ -170,6 +179,10 @@ fn security(site: &mut Builder) {
         p.title("<title>Index of /directory-listing/planted</title>")
     });
     site.expect("directory-listing", "/directory-listing/planted/");
+    site.page("/directory-listing/passed-on", |p| {
+        p.title("<title>Index of /srv/files/of/all/moths</title>").body("<a href=/>Parent Directory</a>")
+    });
+    site.expect("directory-listing", "/directory-listing/passed-on");
     site.page("/directory-listing/miss-1/", |p| p.title("<title>Index of /about/all/moths</title>"));
     site.page("/directory-listing/miss-2/", |p| p.title("<title>An index of directory listings</title>"));
     site.misses("directory-listing", 2);
@@ -185,6 +198,16 @@ fn security(site: &mut Builder) {
             |p| p.body("<p>&lt;b>Warning&lt;/b>: x in &lt;b>a.php&lt;/b> on line &lt;b>12&lt;/b>"),
         ],
     );
+    const TRACE: &str = "Traceback (most recent call last):\n  File \"/srv/mill.py\", line 12, in &lt;module&gt;\n    grind()";
+    site.page("/mill/wheel", |p| p.body(&format!("<pre>{TRACE}\nValueError: no grain</pre>")));
+    site.expect("error-leak", "/mill/wheel");
+    site.page("/mill/wing", |p| {
+        p.body("<p>java.lang.NullPointerException: null<br>\n&nbsp;at org.moths.Wing.beat(Wing.java:42)</p>")
+    });
+    site.expect("error-leak", "/mill/wing");
+    site.page("/mill/question", |p| p.body(&format!("<p>My program fails:</p><pre>{TRACE}</pre>")));
+    site.page("/mill/manual", |p| p.body(&format!("<pre>grind()</pre><pre>{TRACE}</pre>")));
+    site.misses("error-leak", 2);
     site.page("/error-leak/status", |p| {
         p.status(500).body("<pre>Traceback (most recent call last):</pre>").uncompressed()
     });

@@ -583,25 +583,25 @@ fn security(site: &mut Builder) {
     );
 }
 
-/// A host of this very computer, which is audited, and whose files browsers take for secure by http.
+/// A host of this very computer, which is audited. Its files by http are judged as those of any site, for which it stands.
 fn of_this_computer(site: &mut Builder) {
     const HOST: &str = "moths.localhost";
     let here = format!("http://{HOST}/mixed-content");
     site.hidden(&format!("https://{HOST}/"), |p| {
         p.title("<title>The front page of a host of this computer</title>")
             .h1("<h1>This computer</h1>")
-            .description("<meta name=description content=\"The front page of a host of this very computer, whose files come by http and are secure all the same.\">")
-            .head(&format!("<link rel=stylesheet href=\"{here}/miss.css\">"))
-            .body(&format!("<script src=\"{here}/miss.js\"></script><img src=\"{here}/miss.png\" alt=Moth width=9 height=9>"))
+            .description("<meta name=description content=\"The front page of a host of this very computer, whose files and whose form come and go by http.\">")
+            .head(&format!("<link rel=stylesheet href=\"{here}/moth.css\">"))
+            .body(&format!("<script src=\"{here}/moth.js\"></script><img src=\"{here}/moth.png\" alt=Moth width=9 height=9>"))
             .body(&format!("<form method=post action=\"{here}/form\"></form><a href=\"{AUDITED}/\">The site that it belongs to</a>"))
     });
     for (name, kind) in [("css", "text/css"), ("js", "text/javascript"), ("png", "image/png")] {
         let file = crate::Reply::status(200).header("content-type", kind);
         let file = file.header("cache-control", "public, max-age=31536000").header("content-length", "1");
-        site.answer(&format!("{here}/miss.{name}"), file.body("1"));
+        site.answer(&format!("{here}/moth.{name}"), file.body("1"));
     }
-    site.misses("mixed-content", 3);
-    site.misses("form-insecure", 1);
+    site.expect("mixed-content", &format!("https://{HOST}/"));
+    site.expect("form-insecure", &format!("https://{HOST}/"));
     site.answer(&format!("http://{HOST}/"), crate::Reply::error(huntsman_crawler::FetchErrorKind::Connect));
     site.answer(
         &format!("https://{HOST}/sitemap.xml"),

@@ -104,6 +104,8 @@ fn media_types(site: &mut Builder) {
     for (name, reply, is_wrong) in [
         ("page.txt", with("text/plain; charset=utf-8", html), true),
         ("paper", with("text/html", b"%PDF-1.7\n%..."), true),
+        ("page.json", with("application/json", html), true),
+        ("list.json", with("application/json", b"{\"html\": \"<!DOCTYPE html>\"}"), false),
         ("about-html.txt", with("text/plain", b"A page begins with <!DOCTYPE html>"), false),
         ("paper.pdf", with("application/pdf", b"%PDF-1.7\n%..."), false),
     ] {
