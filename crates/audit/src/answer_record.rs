@@ -66,6 +66,7 @@ pub(crate) fn record_of(page: &Page) -> Record {
         feed_fault: (may_be_feed && response.status == StatusCode::OK).then(|| feed::fault(page)).flatten(),
         is_start: request.meta_flag(meta::IS_START_REQUEST),
         is_head,
+        robots_line: request.meta_text(meta::ROBOTS_LINE).map(str::to_owned),
         status: Some(response.status.as_u16()),
         redirect: redirect
             .filter(|url| matches!(url.scheme(), "http" | "https"))

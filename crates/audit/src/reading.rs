@@ -107,11 +107,11 @@ impl Audit {
 
     /// Reads the pages of the site that answered, in the order of their URLs.
     pub(crate) fn each_page(&self, each: &mut dyn FnMut(&PageLine<'_>) -> Result<()>) -> Result<()> {
-        let mut counts = self.site.link_counts();
+        let mut links = self.site.link_reader();
         for page in self.site.records_of(is_page) {
             let address = page.address();
             let issues = self.counted.per_address[address.number() as usize] as usize;
-            each(&PageLine::of(&page, counts.of(address), issues))?;
+            each(&PageLine::of(&page, links.of(address), issues))?;
         }
         self.site.check()
     }

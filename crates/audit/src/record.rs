@@ -303,6 +303,9 @@ pub struct Record {
     /// The kind of failure, such as `connect`, that kept the robots.txt of the host away, if the URL was not asked for because of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robots_error: Option<String>,
+    /// The line of robots.txt that allows the URL, if one is about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robots_line: Option<String>,
     /// The target of a redirect, without its fragment.
     pub redirect: Option<String>,
     /// Whether the server says that it answers by a challenge to browsers.

@@ -8,13 +8,14 @@ mod addresses;
 mod answers;
 mod build;
 mod columns;
+mod link_texts;
 mod references;
 mod remembered;
 mod walk;
 mod weights;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use huntsman_crawler::{Error, Result};
 use huntsman_middleware::AuditSettings;
@@ -25,6 +26,7 @@ use url::Url;
 use self::addresses::Addresses;
 use self::answers::Known;
 use self::columns::{Columns, Flag};
+use self::link_texts::{LinkTexts, LinkTextsReader};
 use self::references::{Fragment, Pointer};
 use self::remembered::{Held, Remembered};
 use self::weights::Heavy;
@@ -39,8 +41,10 @@ use crate::segment::{Judged, Locator, answer_at, no_entry};
 use crate::tls::TlsRecord;
 use huntsman_disk::{Cache, Cursor, Entry, Fields, Frames, List, Scratch, Sorter, Spool, put_number};
 
+pub(crate) use self::address::Nearest;
 pub use self::address::{Address, Answer, End, Mention, Resolution};
 pub(crate) use self::build::build;
+pub(crate) use self::link_texts::LinkText;
 pub(crate) use self::weights::MAX_WEIGHT;
 
 /// Redirects that are followed from one URL.
@@ -116,6 +120,8 @@ pub struct Site {
     is_complete: bool,
     logs: Option<Joined>,
     failure: Mutex<Option<Error>>,
+    /// For each URL the number of the page with the most similar text, and the bits in which their fingerprints differ.
+    nearest: OnceLock<Vec<Option<(u32, u8)>>>,
     /// What rules say of how far they looked, with the code that it is about.
     notes: Mutex<Vec<(&'static str, String)>>,
 }
@@ -128,6 +134,7 @@ struct Parts {
     known: List<Known>,
     references: List<Pointer>,
     fragments: List<Fragment>,
+    link_texts: LinkTexts,
     /// Hosts with their ports.
     own: HashSet<String>,
     tls: BTreeMap<String, TlsRecord>,
@@ -151,6 +158,7 @@ impl Site {
             is_complete,
             logs: None,
             failure: Mutex::new(None),
+            nearest: OnceLock::new(),
             notes: Mutex::default(),
         })
     }
@@ -186,6 +194,12 @@ impl Site {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_judged = |name: &str| codes.iter().any(|code| code.name == name);
         notes.iter().filter(|(code, _)| is_judged(code)).map(|(_, text)| text.clone()).collect()
+    }
+
+    /// Keeps for each URL the number of the page with the most similar text, and the bits in which their fingerprints differ. A second call is
+    /// ignored.
+    pub(crate) fn keep_nearest(&self, nearest: Vec<Option<(u32, u8)>>) {
+        drop(self.nearest.set(nearest));
     }
 
     /// What was read; `None` after an error, which is kept.
@@ -445,9 +459,14 @@ impl Site {
         Ok(())
     }
 
-    /// For each URL in order the number of links that lead to it, and of pages that have them.
-    pub(crate) fn link_counts(&self) -> LinkCounts<'_> {
-        LinkCounts { site: self, cursor: self.parts.references.cursor(), ahead: None }
+    /// For each URL in order the links that lead to it.
+    pub(crate) fn link_reader(&self) -> LinkReader<'_> {
+        LinkReader {
+            site: self,
+            cursor: self.parts.references.cursor(),
+            ahead: None,
+            texts: self.parts.link_texts.reader(),
+        }
     }
 
     /// Number of references of all answers.
@@ -606,18 +625,29 @@ impl<'a> Iterator for Answers<'a> {
     }
 }
 
-/// Numbers of links, in the order of their targets.
+/// The links that lead to a URL.
+#[derive(Debug, Default)]
+pub(crate) struct LinksTo {
+    pub(crate) links: usize,
+    /// Number of pages that have them.
+    pub(crate) pages: usize,
+    /// At most five of their texts, most links first.
+    pub(crate) texts: Vec<LinkText>,
+}
+
+/// Links, in the order of their targets.
 #[derive(Debug)]
-pub(crate) struct LinkCounts<'a> {
+pub(crate) struct LinkReader<'a> {
     site: &'a Site,
     cursor: Cursor<'a, Pointer>,
     /// A reference that was read and belongs to a later target.
     ahead: Option<Pointer>,
+    texts: LinkTextsReader<'a>,
 }
 
-impl LinkCounts<'_> {
-    /// The number of links that lead to this URL, and of pages that have them. URLs must be asked for in order.
-    pub(crate) fn of(&mut self, address: Address<'_>) -> (usize, usize) {
+impl LinkReader<'_> {
+    /// The links that lead to this URL. URLs must be asked for in order.
+    pub(crate) fn of(&mut self, address: Address<'_>) -> LinksTo {
         let (mut links, mut pages, mut last) = (0, 0, None);
         let mut read = || {
             loop {
@@ -639,7 +669,8 @@ impl LinkCounts<'_> {
         };
         let done = read();
         self.site.read(done);
-        (links, pages)
+        let texts = self.texts.of(address.number).map(Some);
+        LinksTo { links, pages, texts: self.site.read(texts).unwrap_or_default() }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::issues::OfCode;
 use crate::logs::Joined;
 use crate::page::width;
 use crate::record::HtmlRecord;
-use crate::site::{Address, Answer, End};
+use crate::site::{Address, Answer, End, LinkText, LinksTo, Nearest};
 
 /// A line of `pages.jsonl`; the fields stand in this order.
 #[derive(Serialize)]
@@ -40,6 +40,8 @@ pub(crate) struct PageLine<'a> {
     pub(crate) rank: Option<f32>,
     pub(crate) inlinks: usize,
     pub(crate) unique_inlinks: usize,
+    /// The texts of these links, at most five.
+    pub(crate) link_texts: Vec<LinkText>,
     pub(crate) outlinks_internal: usize,
     pub(crate) outlinks_external: usize,
     pub(crate) indexable: bool,
@@ -48,6 +50,8 @@ pub(crate) struct PageLine<'a> {
     /// What `meta` elements and the header X-Robots-Tag tell robots, as written.
     pub(crate) robots: Option<&'a str>,
     pub(crate) x_robots_tag: Option<&'a str>,
+    /// The line of robots.txt that decided about it.
+    pub(crate) robots_line: Option<&'a str>,
     pub(crate) canonical: Option<&'a str>,
     pub(crate) title: Option<&'a str>,
     pub(crate) title_length: usize,
@@ -65,6 +69,9 @@ pub(crate) struct PageLine<'a> {
     pub(crate) structured_types: Vec<&'a str>,
     pub(crate) text_key: Option<&'a str>,
     pub(crate) simhash: Option<&'a str>,
+    /// The page with the most similar text, and the share of bits that their fingerprints have in common.
+    pub(crate) near_duplicate: Option<String>,
+    pub(crate) similarity: Option<f64>,
     /// The headers that say how the page is kept, protected and found.
     pub(crate) headers: BTreeMap<&'a str, &'a str>,
     pub(crate) issues: usize,
@@ -82,7 +89,7 @@ pub(crate) struct PageLine<'a> {
 }
 
 impl<'a> PageLine<'a> {
-    pub(crate) fn of(page: &'a Answer<'_>, (inlinks, unique_inlinks): (usize, usize), issues: usize) -> Self {
+    pub(crate) fn of(page: &'a Answer<'_>, links: LinksTo, issues: usize) -> Self {
         let html = page.html.as_ref();
         let text = |field: Option<&'a String>| field.map(String::as_str);
         let document = page.document.as_deref();
@@ -90,6 +97,7 @@ impl<'a> PageLine<'a> {
             html.map_or(document.and_then(|document| document.title.as_ref()), |html| html.title.as_ref());
         let description = html.and_then(|html| html.description.as_ref());
         let reason = reason(page);
+        let nearest = page.address().nearest();
         Self {
             url: &page.url,
             status: page.status,
@@ -104,14 +112,16 @@ impl<'a> PageLine<'a> {
             certificate_days_left: page.certificate().map(|tls| tls.days_left),
             depth: page.address().depth(),
             rank: page.address().rank(),
-            inlinks,
-            unique_inlinks,
+            inlinks: links.links,
+            unique_inlinks: links.pages,
+            link_texts: links.texts,
             outlinks_internal: page.links_within() as usize,
             outlinks_external: page.links_elsewhere() as usize,
             indexable: reason.is_none(),
             reason,
             robots: html.map(|html| html.robots.as_str()).filter(|robots| !robots.is_empty()),
             x_robots_tag: header(page, "x-robots-tag"),
+            robots_line: page.robots_line.as_deref(),
             canonical: html.and_then(|html| html.canonical.as_deref()),
             title_length: title.map_or(0, |title| width(title)),
             title: text(title),
@@ -127,6 +137,8 @@ impl<'a> PageLine<'a> {
             structured_types: html.map_or_else(Vec::new, types),
             text_key: html.map(|html| html.text_key.as_str()),
             simhash: html.and_then(|html| html.likeness.as_ref()).map(|likeness| likeness.hash.as_str()),
+            near_duplicate: nearest.map(|nearest| nearest.address.url()),
+            similarity: nearest.map(Nearest::similarity),
             headers: page.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
             issues,
             document: document.map(|document| document.kind.name()),

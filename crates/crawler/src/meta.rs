@@ -251,6 +251,8 @@ pub const UNFILTERED_BY: MetaKey<String> = MetaKey::new("unfiltered_by");
 pub const PAGE_REFERRER_POLICY: MetaKey<String> = MetaKey::new("page_referrer_policy");
 /// The request is for a robots.txt that the crawl needs for itself.
 pub const IS_ROBOTS_TXT: MetaKey<bool> = MetaKey::new("robots");
+/// The line of robots.txt that allows the request, such as `Allow: /docs (line 3)`. It is not there if no line is about it, or none was asked.
+pub const ROBOTS_LINE: MetaKey<String> = MetaKey::new("robots_line");
 /// The request is for a sitemap; the value is the number of sitemap indexes above it.
 pub const SITEMAP_DEPTH: MetaKey<u64> = MetaKey::new("sitemap_depth");
 /// The request is for a robots.txt that is read for its sitemaps.

@@ -484,6 +484,10 @@ impl DownloaderMiddleware for RobotsTxt {
                 }
                 let decision = rules.decide_url(&request.url);
                 if decision.allowed {
+                    if let Some(line) = decision.line {
+                        let line = format!("{line} (line {})", line.number);
+                        added::set_meta(request, meta::ROBOTS_LINE, line);
+                    }
                     return Ok(OnRequest::Continue);
                 }
                 cx.stats().inc("robotstxt/forbidden");

@@ -1,9 +1,10 @@
 //! Pages whose texts are nearly the same.
 //!
 //! All pairs are found exactly, by the index of fingerprints. Memory holds 41 bytes for each page in it, 68 for the sample of its text, and some
-//! for groups.
+//! for groups and for the page that is nearest to each.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use huntsman_crawler::Result;
@@ -37,7 +38,8 @@ impl Rule for NearDuplicates {
     }
 
     fn site(&self, site: &Site, findings: &mut Findings) {
-        let Some(mut groups) = site.read(groups(site)) else { return };
+        let Some((mut groups, nearest)) = site.read(groups(site)) else { return };
+        site.keep_nearest(nearest.0);
         let keys = site.addresses().filter_map(|address| {
             let number = address.number();
             groups.has(number).then(|| (u128::from(groups.first(number)), address))
@@ -46,11 +48,12 @@ impl Rule for NearDuplicates {
     }
 }
 
-/// The pages of each group lead to its first one; `None` if no page has a fingerprint.
-fn groups(site: &Site) -> Result<Option<Groups>> {
+/// The pages of each group, and of each page the nearest one; `None` if no page has a fingerprint.
+fn groups(site: &Site) -> Result<Option<(Groups, Nearest)>> {
     let bits = site.limits().audit_near_duplicate_bits.min(MAX_BITS);
     let mut samples = Samples::new(site.scratch());
-    let Some(index) = index(site, &mut samples)? else { return Ok(None) };
+    let mut nearest = Nearest::new(site.addresses().len());
+    let Some(index) = index(site, &mut samples, &mut nearest)? else { return Ok(None) };
     let mut groups = Groups::new(site.addresses().len());
     let mut failure = None;
     index.pairs(&mut |pair| {
@@ -58,12 +61,15 @@ fn groups(site: &Site) -> Result<Option<Groups>> {
             return ControlFlow::Continue(());
         };
         let (one, two) = (*one as u32, *two as u32);
-        if groups.are_one(one, two) {
+        if groups.are_one(one, two) && !nearest.is_nearer(one, two, pair.distance) {
             return ControlFlow::Continue(());
         }
         let are_alike = if pair.distance <= bits { Ok(true) } else { samples.are_alike(one, two) };
         match are_alike {
-            Ok(true) => groups.join(one, two),
+            Ok(true) => {
+                groups.join(one, two);
+                nearest.add(one, two, pair.distance);
+            }
             Ok(false) => {}
             Err(error) => {
                 failure = Some(error);
@@ -72,20 +78,24 @@ fn groups(site: &Site) -> Result<Option<Groups>> {
         }
         ControlFlow::Continue(())
     });
-    failure.map_or(Ok(Some(groups)), Err)
+    failure.map_or(Ok(Some((groups, nearest))), Err)
 }
 
-/// The fingerprints of all pages with content, of copies only the first. Their samples go to the disk.
-fn index(site: &Site, samples: &mut Samples) -> Result<Option<MemoryIndex>> {
-    let (mut texts, mut failure) = (HashSet::new(), None);
+/// The fingerprints of all pages with content, of copies only the first, which is nearest to them. Their samples go to the disk.
+fn index(site: &Site, samples: &mut Samples, nearest: &mut Nearest) -> Result<Option<MemoryIndex>> {
+    let (mut texts, mut failure) = (HashMap::new(), None);
     let documents = site.pages(C).filter_map(|page| {
         let html = page.html.as_ref()?;
         let likeness = html.likeness.as_ref()?;
         let hash = likeness.fingerprint()?;
-        if !texts.insert(xxh3_64(html.text_key.as_bytes())) {
-            return None;
-        }
         let number = page.address().number();
+        match texts.entry(xxh3_64(html.text_key.as_bytes())) {
+            Entry::Occupied(first) => {
+                nearest.add(*first.get(), number, 0);
+                return None;
+            }
+            Entry::Vacant(of) => of.insert(number),
+        };
         if let Err(error) = samples.add(number, &likeness.sample()) {
             failure.get_or_insert(error);
         }
@@ -157,5 +167,32 @@ impl Groups {
         let first = one.min(two);
         self.leads_to[one as usize] = first;
         self.leads_to[two as usize] = first;
+    }
+}
+
+/// For each page the one with the most similar text: of those with the fewest bits of difference the first.
+struct Nearest(Vec<Option<(u32, u8)>>);
+
+impl Nearest {
+    fn new(number: usize) -> Self {
+        Self(vec![None; number])
+    }
+
+    /// Whether a pair is nearer than what is known of one of its pages.
+    fn is_nearer(&self, one: u32, two: u32, bits: u32) -> bool {
+        let is_nearer = |of: u32, other: u32| {
+            self.0[of as usize].is_none_or(|(known, known_bits)| (bits, other) < (known_bits.into(), known))
+        };
+        is_nearer(one, two) || is_nearer(two, one)
+    }
+
+    fn add(&mut self, one: u32, two: u32, bits: u32) {
+        for (of, other) in [(one, two), (two, one)] {
+            let found = (other, u8::try_from(bits).unwrap_or(u8::MAX));
+            let known = &mut self.0[of as usize];
+            if known.is_none_or(|(other, bits)| (found.1, found.0) < (bits, other)) {
+                *known = Some(found);
+            }
+        }
     }
 }

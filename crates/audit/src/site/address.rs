@@ -20,6 +20,22 @@ pub struct Address<'a> {
     pub(super) number: u32,
 }
 
+/// The page with the most similar text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nearest<'a> {
+    pub(crate) address: Address<'a>,
+    /// The bits in which the fingerprints differ.
+    bits: u8,
+}
+
+impl Nearest<'_> {
+    /// The share of bits that the fingerprints have in common, to three digits.
+    pub(crate) fn similarity(self) -> f64 {
+        let share = 1.0 - f64::from(self.bits) / f64::from(u128::BITS);
+        (share * 1_000.0).round() / 1_000.0
+    }
+}
+
 impl std::fmt::Debug for Address<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Address").field(&self.url()).finish()
@@ -168,6 +184,12 @@ impl<'a> Address<'a> {
     /// See [`Site::rank`].
     pub fn rank(self) -> Option<f32> {
         Some(self.site.parts.columns.ranks[self.number as usize]).filter(|rank| !rank.is_nan())
+    }
+
+    /// The page with the most similar text, as far as [`Site::keep_nearest`] was told.
+    pub(crate) fn nearest(self) -> Option<Nearest<'a>> {
+        let kept = self.site.nearest.get()?.get(self.number as usize)?;
+        kept.map(|(number, bits)| Nearest { address: self.at(number), bits })
     }
 
     /// Milliseconds to the first byte at a second look, if the page was slow at the first one.

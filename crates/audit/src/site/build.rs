@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::addresses::{Addresses, Collected, print_of};
 use super::answers::Known;
 use super::columns::{Columns, Flag};
+use super::link_texts::{LinkTexts, LinkTextsWriter};
 use super::references::{Fragment, Pointer, is_looked_up};
 use super::walk::{Graph, Links, LinksWriter};
 use super::weights::Weights;
@@ -151,7 +152,8 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
     let (scratch, limit) = (found.scratch.clone(), limits.audit_sorted_bytes);
     let mut build = numbered(&found, scratch, limit)?;
     build.resolve_spellings()?;
-    let Read { known, references, fragments, links, weights, number_of_references } = build.read_answers()?;
+    let Read { known, references, fragments, links, link_texts, weights, number_of_references } =
+        build.read_answers()?;
     let Build { scratch, addresses, mut columns, own, tls, again, custom, .. } = build;
     columns.depths = links.depths(&columns)?;
     drop(links);
@@ -165,6 +167,7 @@ pub(crate) fn build(found: Found, limits: AuditSettings, is_complete: bool) -> R
         known,
         references,
         fragments,
+        link_texts,
         own,
         tls,
         again,
@@ -299,6 +302,7 @@ struct Read {
     references: Sorter<Pointer>,
     fragments: List<Fragment>,
     links: Links,
+    link_texts: LinkTexts,
     weights: Weights,
     number_of_references: u64,
 }
@@ -337,6 +341,7 @@ impl Build<'_> {
             references: Sorter::new(&self.scratch, self.limit),
             fragments: Sorter::new(&self.scratch, self.limit),
             links: LinksWriter::new(&self.scratch, self.columns.len()),
+            link_texts: LinkTextsWriter::new(&self.scratch, self.limit, self.columns.len()),
             linked: Vec::new(),
             weights: Weights::new(&self.scratch, self.columns.len()),
             number_of_references: 0,
@@ -358,6 +363,7 @@ impl Build<'_> {
             fragments: List::of(reading.fragments.finish()?, &self.scratch)?,
             references: reading.references,
             links: reading.links.finish(),
+            link_texts: reading.link_texts.finish(&self.scratch)?,
             weights: reading.weights,
             number_of_references: reading.number_of_references,
         })
@@ -447,8 +453,12 @@ impl Build<'_> {
                 let flag = if edge.nofollow { Flag::LINKED_NOFOLLOW } else { Flag::LINKED_FOLLOW };
                 columns.set(spelled, flag);
             }
-            let count = if columns.has(spelled, Flag::OWN) { &mut links.0 } else { &mut links.1 };
+            let is_own = columns.has(spelled, Flag::OWN);
+            let count = if is_own { &mut links.0 } else { &mut links.1 };
             *count += 1;
+            if let Some(text) = edge.link.filter(|text| is_own && !text.is_empty()) {
+                reading.link_texts.add(to, text)?;
+            }
             reading.linked.push(to);
             if let Some(fragment) = edge.fragment.filter(|text| is_looked_up(edge.kind, edge.is_within, text))
             {
@@ -467,6 +477,7 @@ struct Reading {
     references: Sorter<Pointer>,
     fragments: Sorter<Fragment>,
     links: LinksWriter,
+    link_texts: LinkTextsWriter,
     /// The targets of the links of one page.
     linked: Vec<u32>,
     weights: Weights,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use huntsman_audit::{Audit, audit};
 use huntsman_testkit::{Reply, ScriptedDownloader};
+use serde_json::Value;
 
 use crate::{issues_of, urls_of};
 
@@ -62,6 +63,31 @@ async fn all_pages_of_a_group_of_near_duplicates_are_told() {
     let told: Vec<&str> = issues.iter().map(|issue| issue.url.as_str()).collect();
     assert_eq!(told, ["https://a.example/1", "https://a.example/2", "https://a.example/3"]);
     assert!(issues.iter().all(|issue| issue.evidence.value == 3 && issue.group == issues[0].group));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_line_of_a_page_names_the_page_with_the_most_similar_text() {
+    let web = ScriptedDownloader::new()
+        .respond(START, page("front", 200))
+        .respond("https://a.example/1", page("one", 2))
+        .respond("https://a.example/2", page("two", 0))
+        .respond("https://a.example/3", page("three", 0))
+        .respond("https://a.example/4", page("four", 300));
+    let folder = tempfile::tempdir().unwrap();
+    run(web).await.write(folder.path()).unwrap();
+    let lines = std::fs::read_to_string(folder.path().join("pages.jsonl")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let nearest = |path: &str| {
+        let line = lines.iter().find(|line| line["url"] == format!("https://a.example{path}")).unwrap();
+        (line["near_duplicate"].as_str(), line["similarity"].as_f64())
+    };
+    // Two and three are copies, of which the first one is compared with the others.
+    assert_eq!(nearest("/2"), (Some("https://a.example/3"), Some(1.0)));
+    assert_eq!(nearest("/3"), (Some("https://a.example/2"), Some(1.0)));
+    let (url, similarity) = nearest("/1");
+    assert_eq!(url, Some("https://a.example/2"));
+    assert!((0.94..1.0).contains(&similarity.unwrap()), "{similarity:?}");
+    assert_eq!((nearest("/"), nearest("/4")), ((None, None), (None, None)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -232,10 +232,15 @@ async fn a_page_has_a_line_with_all_that_is_known_of_it() {
         <h1>Boats</h1><h2>Red</h2><h2>Blue</h2><h6>Small</h6><p>{words}</p><div itemscope itemtype="https://schema.org/Product"></div>
         <script type="application/ld+json">{{"@type": ["Product", "Thing"]}}</script>"#
     );
-    let front = "<a href=/moved>Boats</a><a href=/circle>Nothing</a>";
+    let front = "<a href=/moved>Boats</a><a href=/circle>Nothing</a><a href=/boats>Our boats</a>
+        <a href=/boats>Boats</a><a href=/boats>Our  boats</a><a href=/boats><img src=/boat.png></a>";
     let reply = Reply::html(page).header("x-robots-tag", "noarchive").header("x-frame-options", "DENY");
     let web = ScriptedDownloader::new()
         .respond(START, Reply::html(front))
+        .respond(
+            "https://a.example/robots.txt",
+            Reply::text("User-agent: *\nDisallow: /private\nAllow: /boats"),
+        )
         .respond("https://a.example/moved", Reply::redirect(301, "/on"))
         .respond("https://a.example/on", Reply::redirect(302, "/boats"))
         .respond("https://a.example/circle", Reply::redirect(302, "/back"))
@@ -258,6 +263,13 @@ async fn a_page_has_a_line_with_all_that_is_known_of_it() {
     assert_eq!(
         (&boats["headers"]["x-frame-options"], &boats["protocol"]),
         (&json!("DENY"), &json!("HTTP/1.1"))
+    );
+    assert_eq!((&boats["inlinks"], &boats["unique_inlinks"]), (&json!(4), &json!(1)));
+    let texts = json!([{"text": "Our boats", "links": 2}, {"text": "Boats", "links": 1}]);
+    assert_eq!((&boats["link_texts"], &line("/")["link_texts"]), (&texts, &json!([])));
+    assert_eq!(
+        (&boats["robots_line"], &line("/")["robots_line"]),
+        (&json!("Allow: /boats (line 3)"), &Value::Null)
     );
     assert_eq!((&boats["redirects"], &boats["certificate_days_left"]), (&json!([]), &Value::Null));
     assert!(boats["total_ms"].as_f64().unwrap() >= boats["ttfb_ms"].as_f64().unwrap());
