@@ -49,10 +49,10 @@ impl Rule for NearDuplicates {
 }
 
 /// The pages of each group, and of each page the nearest one; `None` if no page has a fingerprint.
-fn groups(site: &Site) -> Result<Option<(Groups, Nearest)>> {
+fn groups(site: &Site) -> Result<Option<(Groups, NearestPages)>> {
     let bits = site.limits().audit_near_duplicate_bits.min(MAX_BITS);
     let mut samples = Samples::new(site.scratch());
-    let mut nearest = Nearest::new(site.addresses().len());
+    let mut nearest = NearestPages::new(site.addresses().len());
     let Some(index) = index(site, &mut samples, &mut nearest)? else { return Ok(None) };
     let mut groups = Groups::new(site.addresses().len());
     let mut failure = None;
@@ -82,7 +82,7 @@ fn groups(site: &Site) -> Result<Option<(Groups, Nearest)>> {
 }
 
 /// The fingerprints of all pages with content, of copies only the first, which is nearest to them. Their samples go to the disk.
-fn index(site: &Site, samples: &mut Samples, nearest: &mut Nearest) -> Result<Option<MemoryIndex>> {
+fn index(site: &Site, samples: &mut Samples, nearest: &mut NearestPages) -> Result<Option<MemoryIndex>> {
     let (mut texts, mut failure) = (HashMap::new(), None);
     let documents = site.pages(C).filter_map(|page| {
         let html = page.html.as_ref()?;
@@ -171,9 +171,9 @@ impl Groups {
 }
 
 /// For each page the one with the most similar text: of those with the fewest bits of difference the first.
-struct Nearest(Vec<Option<(u32, u8)>>);
+struct NearestPages(Vec<Option<(u32, u8)>>);
 
-impl Nearest {
+impl NearestPages {
     fn new(number: usize) -> Self {
         Self(vec![None; number])
     }

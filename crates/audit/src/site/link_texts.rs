@@ -21,7 +21,7 @@ pub(crate) struct LinkText {
     pub(crate) links: u32,
 }
 
-/// A text of a URL, without its letters.
+/// A text of a URL as it is counted in memory: by its hash.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     hash: u32,
@@ -95,7 +95,7 @@ impl Counts {
 #[derive(Debug)]
 pub(super) struct LinkTextsWriter {
     counts: Counts,
-    texts: Sorter<Lettered>,
+    texts: Sorter<StoredText>,
 }
 
 impl LinkTextsWriter {
@@ -109,7 +109,7 @@ impl LinkTextsWriter {
         // The upper half of a hash of 64 bits.
         let hash = (xxh3_64(text.as_bytes()) >> 32) as u32;
         if self.counts.add(to, hash) {
-            self.texts.push(Lettered { to, hash, text: text.into() })?;
+            self.texts.push(StoredText { to, hash, text: text.into() })?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl LinkTextsWriter {
 #[derive(Debug)]
 pub(super) struct LinkTexts {
     counts: Counts,
-    texts: List<Lettered>,
+    texts: List<StoredText>,
 }
 
 impl LinkTexts {
@@ -136,16 +136,15 @@ impl LinkTexts {
 #[derive(Debug)]
 pub(crate) struct LinkTextsReader<'a> {
     texts: &'a LinkTexts,
-    cursor: Cursor<'a, Lettered>,
+    cursor: Cursor<'a, StoredText>,
     /// A text that was read and belongs to a later URL.
-    ahead: Option<Lettered>,
+    ahead: Option<StoredText>,
 }
 
 impl LinkTextsReader<'_> {
     /// The texts that lead to a URL, most links first. URLs must be asked for in order.
     pub(super) fn of(&mut self, number: u32) -> Result<Vec<LinkText>> {
         let mut found: Vec<LinkText> = Vec::new();
-        let mut last = None;
         loop {
             let text = match self.ahead.take() {
                 Some(text) => text,
@@ -158,12 +157,9 @@ impl LinkTextsReader<'_> {
                 self.ahead = Some(text);
                 break;
             }
-            // A text that was left and came again is written twice.
-            let is_again = last.replace((text.to, text.hash)) == Some((text.to, text.hash));
-            if text.to < number || is_again {
-                continue;
-            }
-            if let Some(links) = self.texts.counts.links(number, text.hash) {
+            // Others made room for texts with smaller hashes, or belong to a URL that was not asked for.
+            let links = (text.to == number).then(|| self.texts.counts.links(number, text.hash));
+            if let Some(links) = links.flatten() {
                 found.push(LinkText { text: text.text, links });
             }
         }
@@ -172,15 +168,15 @@ impl LinkTextsReader<'_> {
     }
 }
 
-/// A text with its letters.
+/// A text of a URL as it is written on disk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Lettered {
+struct StoredText {
     to: u32,
     hash: u32,
     text: Box<str>,
 }
 
-impl Entry for Lettered {
+impl Entry for StoredText {
     fn heap_size(&self) -> usize {
         self.text.len() + 16
     }
@@ -198,7 +194,7 @@ impl Entry for Lettered {
     }
 }
 
-impl Numbered for Lettered {
+impl Numbered for StoredText {
     fn number(&self) -> u32 {
         self.to
     }
