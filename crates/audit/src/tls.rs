@@ -35,7 +35,7 @@ pub struct TlsRecord {
     pub key_bits: usize,
     /// Algorithm of the signature, such as `RSA with SHA-256`.
     pub signature: String,
-    /// The version of TLS, such as `TLS 1.3`; `None` if the connection was refused or went through a proxy.
+    /// The version of TLS, such as `TLS 1.3`; `None` if the connection was refused.
     pub version: Option<String>,
     /// The version of HTTP that was agreed on, such as `h2` or `HTTP/1.1`; `None` if the connection was refused.
     pub http: Option<String>,

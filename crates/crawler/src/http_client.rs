@@ -38,7 +38,7 @@ mod old_tls;
 mod proxy;
 mod resolver;
 
-use attempt::{ATTEMPT, Attempt};
+use attempt::{ATTEMPT, Attempt, Handshake};
 use body::BodyLimits;
 use certificates::BadCertificates;
 use client::{ClientConfig, Route};
@@ -72,8 +72,8 @@ const MAX_STALE: usize = 1;
 /// It sends the headers of the request, `Host` and the framing of a body; a request without `Accept` gets `*/*`,
 /// which has the same meaning.
 ///
-/// Of the timings, `connect` includes the TLS handshake, and `tls` is not measured separately. The certificate is
-/// only known for direct connections, not through a proxy.
+/// Of the timings, `connect` includes the TLS handshake, and `tls` is not measured separately. The certificate is that
+/// of the site, also through a proxy: there it is the one of the last handshake with the site.
 ///
 /// Flags on responses: `truncated`; `partial`; `dataloss`; `unknown_encoding`; `unread` if the body was not read
 /// because of its type; `download_stopped` if an observer stopped the download; and `bad_certificate`, with a
@@ -246,7 +246,11 @@ impl HttpDownloader {
 
         let mut stale = 0;
         let (answer, attempt) = loop {
-            let attempt = Arc::new(Attempt::new(port));
+            let attempt = match target.proxy {
+                None => Attempt::new(port),
+                Some(_) => Attempt::through_proxy(host, port),
+            };
+            let attempt = Arc::new(attempt);
             let served = pooled.served();
             let outgoing = self.rules.outgoing(request, target);
             let sending = ATTEMPT.scope(Arc::clone(&attempt), pooled.client.execute(outgoing));
@@ -274,10 +278,7 @@ impl HttpDownloader {
                 }
                 Err(error) => {
                     let failed = failure::of_head(error, target);
-                    // Behind a proxy it may be the certificate of the proxy.
-                    let refused = attempt.take_refused();
-                    let refused =
-                        refused.filter(|_| target.proxy.is_none() && failed.kind() == FetchErrorKind::Tls);
+                    let refused = attempt.take_refused().filter(|_| failed.kind() == FetchErrorKind::Tls);
                     return Err(match refused {
                         Some(refused) => failed.with_certificate(refused),
                         None => failed,
@@ -285,13 +286,11 @@ impl HttpDownloader {
                 }
             }
         };
-        let mut response = self.rules.read(request, answer, target, watch, &mut timer).await;
+        let handshake = target.https.then(|| pooled.handshake(attempt.handshake())).unwrap_or_default();
+        let mut response = self.rules.read(request, answer, target, handshake, watch, &mut timer).await;
         pooled.serve();
         if let Ok(response) = &mut response {
             (response.timings.dns, response.timings.connect) = attempt.times();
-            if target.https && target.proxy.is_none() {
-                response.tls_version = pooled.tls_version(attempt.tls_version());
-            }
         }
         response
     }
@@ -343,6 +342,7 @@ impl Rules {
         request: &Request,
         mut answer: reqwest::Response,
         target: &RequestTarget<'_>,
+        handshake: Handshake,
         watch: Watch<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
@@ -362,13 +362,16 @@ impl Rules {
             response.ip = answer.remote_addr().map(|address| address.ip());
             let tls = answer.extensions().get::<TlsInfo>();
             response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
-            if !self.verify
-                && let Some(certificate) = &response.certificate
-                && let Some(error) = self.bad_certificates.error(target.host, certificate)
-            {
-                response.add_flag("bad_certificate");
-                response.extensions.insert(error);
-            }
+        } else {
+            response.certificate = handshake.certificate;
+        }
+        response.tls_version = handshake.version;
+        if !self.verify
+            && let Some(certificate) = &response.certificate
+            && let Some(error) = self.bad_certificates.error(target.host, certificate)
+        {
+            response.add_flag("bad_certificate");
+            response.extensions.insert(error);
         }
         let verdict = watch.headers(status, &response.headers);
         if verdict == OnDownload::Drop {

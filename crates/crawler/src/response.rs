@@ -47,9 +47,9 @@ pub struct Response {
     pub flags: Vec<&'static str>,
     /// The address of the server.
     pub ip: Option<IpAddr>,
-    /// The server's certificate in DER, for https.
+    /// The certificate in DER of the site, for https: through a proxy, too.
     pub certificate: Option<Bytes>,
-    /// The version of TLS, such as `TLS 1.3`: that of the last handshake with the host. Not known behind a proxy.
+    /// The version of TLS, such as `TLS 1.3`: that of the last handshake with the host.
     pub tls_version: Option<&'static str>,
     /// Durations of the parts of the download.
     pub timings: Timings,

@@ -370,7 +370,7 @@ pub enum VerifyCertificates {
     #[default]
     Yes,
     /// Their pages are accepted, with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in
-    /// their extensions; through a proxy they are refused, because the certificate is not seen there.
+    /// their extensions. The certificate of an https proxy is never accepted this way.
     Record,
     /// Certificates are not verified.
     No,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use huntsman_audit::{Audit, PageClass, audit};
+use huntsman_testkit::ForwardProxy;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -124,6 +125,44 @@ async fn certificates_of_an_own_authority_are_judged_by_its_file() {
     let issues = issues_of(&audit, "certificate-invalid");
     assert_eq!(issues.len(), 1);
     assert!(issues[0].evidence.value.to_string().contains("unknown issuer"), "{:?}", issues[0].evidence);
+}
+
+#[tokio::test]
+async fn certificates_are_judged_through_a_proxy_too() {
+    let authority = authority();
+    let now = SystemTime::now();
+    let good = site(&authority, "localhost", now + 9 * DAY + DAY / 2).await;
+    let misnamed = site(&authority, "other.example", now + 20 * DAY).await;
+    let dir = tempfile::tempdir().unwrap();
+    let ca_file = dir.path().join("ca.pem");
+    std::fs::write(&ca_file, authority.pem()).unwrap();
+    let by_proxy = async |site: &Site| {
+        let proxy =
+            ForwardProxy::start(site.url.rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap());
+        let audit = audit([site.url.as_str()])
+            .set("allow_private_addresses", true)
+            .set("retry_times", 0)
+            .set("tls_ca_file", ca_file.to_str().unwrap())
+            .set("proxy", proxy.url(""))
+            .run()
+            .await
+            .unwrap();
+        let requests = proxy.requests();
+        assert!(
+            !requests.is_empty() && requests.iter().all(|head| head.starts_with("CONNECT ")),
+            "{requests:?}"
+        );
+        audit
+    };
+    let audit = by_proxy(&good).await;
+    let expiring = issues_of(&audit, "certificate-expiring");
+    assert_eq!(expiring.len(), 1);
+    assert_eq!((&expiring[0].url, expiring[0].evidence.value.to_string()), (&good.url, "9".to_owned()));
+    assert!(!audit.not_judged.iter().any(|code| code.starts_with("certificate-")), "{:?}", audit.not_judged);
+    let audit = by_proxy(&misnamed).await;
+    let invalid = issues_of(&audit, "certificate-invalid");
+    assert_eq!(invalid.len(), 1);
+    assert!(invalid[0].evidence.value.to_string().contains("another name"), "{:?}", invalid[0].evidence);
 }
 
 /// A server of https with these versions of TLS, by another implementation than the client's. It prints its port, and ends when its input does.

@@ -5,9 +5,11 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::time::Instant;
 
-use super::certificates::RefusedCertificate;
+use super::certificates::{RefusedCertificate, bare};
 use super::deadline::Deadlines;
 use crate::fetch::FetchErrorKind;
 
@@ -22,14 +24,19 @@ tokio::task_local! {
 pub(crate) struct Attempt {
     /// Port of the target.
     pub(crate) port: u16,
+    /// The name of the target if there is a proxy before it, which may have a handshake of its own.
+    behind_proxy: Option<Box<str>>,
     connect: Mutex<Connect>,
     handshake: Mutex<Handshake>,
 }
 
-/// What the handshake of TLS showed.
-#[derive(Debug, Default)]
-struct Handshake {
-    version: Option<&'static str>,
+/// What the handshake of TLS with the target showed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handshake {
+    /// The version that was agreed on.
+    pub(crate) version: Option<&'static str>,
+    /// The certificate of a target behind a proxy. The HTTP library knows that of any other.
+    pub(crate) certificate: Option<Bytes>,
     refused: Option<RefusedCertificate>,
 }
 
@@ -43,30 +50,57 @@ struct Connect {
 impl Attempt {
     /// An attempt to reach a target on this port.
     pub(crate) fn new(port: u16) -> Self {
-        Self { port, connect: Mutex::default(), handshake: Mutex::default() }
+        Self { port, behind_proxy: None, connect: Mutex::default(), handshake: Mutex::default() }
     }
 
-    /// Records the version of TLS that was agreed on.
-    pub(crate) fn agreed_on(&self, version: &'static str) {
-        self.handshake().version = Some(version);
+    /// An attempt to reach this host through a proxy.
+    pub(crate) fn through_proxy(host: &str, port: u16) -> Self {
+        Self { behind_proxy: Some(bare(host).into()), ..Self::new(port) }
+    }
+
+    /// Whether a server of this name is the target, and not a proxy before it.
+    pub(crate) fn is_with(&self, name: &ServerName<'_>) -> bool {
+        self.behind_proxy.as_deref().is_none_or(|host| host.eq_ignore_ascii_case(bare(&name.to_str())))
+    }
+
+    /// Records the certificate that a server of this name presented.
+    pub(crate) fn presented(&self, name: &ServerName<'_>, certificate: &CertificateDer<'_>) {
+        if self.behind_proxy.is_some() && self.is_with(name) {
+            self.lock_handshake().certificate = Some(Bytes::copy_from_slice(certificate));
+        }
+    }
+
+    /// Records the version of TLS that was agreed on with the owner of this certificate.
+    pub(crate) fn agreed_on(&self, version: &'static str, certificate: &CertificateDer<'_>) {
+        let mut handshake = self.lock_handshake();
+        if self.is_of_target(&handshake, certificate) {
+            handshake.version = Some(version);
+        }
     }
 
     /// Records a certificate that was refused.
     pub(crate) fn refused_certificate(&self, refused: RefusedCertificate) {
-        self.handshake().refused = Some(refused);
+        let mut handshake = self.lock_handshake();
+        if self.is_of_target(&handshake, &refused.certificate) {
+            handshake.refused = Some(refused);
+        }
     }
 
-    /// The version of TLS; `None` on a reused connection and without TLS.
-    pub(crate) fn tls_version(&self) -> Option<&'static str> {
-        self.handshake().version
+    fn is_of_target(&self, handshake: &Handshake, certificate: &[u8]) -> bool {
+        self.behind_proxy.is_none() || handshake.certificate.as_deref() == Some(certificate)
     }
 
-    /// The certificate that was refused.
+    /// What the handshake showed; nothing on a reused connection and without TLS.
+    pub(crate) fn handshake(&self) -> Handshake {
+        self.lock_handshake().clone()
+    }
+
+    /// The certificate of the target if it was refused.
     pub(crate) fn take_refused(&self) -> Option<RefusedCertificate> {
-        self.handshake().refused.take()
+        self.lock_handshake().refused.take()
     }
 
-    fn handshake(&self) -> std::sync::MutexGuard<'_, Handshake> {
+    fn lock_handshake(&self) -> std::sync::MutexGuard<'_, Handshake> {
         self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

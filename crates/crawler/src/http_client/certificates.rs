@@ -117,20 +117,24 @@ impl BadCertificates {
     }
 }
 
-/// The key of a name and a certificate. Names are normalised, because URLs and handshakes write them differently:
-/// brackets around addresses, and a dot at the end.
+/// A name as URLs and handshakes have it in common: without brackets around addresses, and without a dot at the end.
+pub(crate) fn bare(host: &str) -> &str {
+    host.trim_matches(['[', ']']).trim_end_matches('.')
+}
+
+/// The key of a name and a certificate.
 fn key(host: &str, certificate: &[u8]) -> u128 {
-    let host = host.trim_matches(['[', ']']).trim_end_matches('.');
     let mut hash = Xxh3::new();
-    hash.update(host.as_bytes());
+    hash.update(bare(host).as_bytes());
     hash.update(b"\n");
     hash.update(certificate);
     hash.digest128()
 }
 
-/// Leaves all judgements to another verifier, and tells the attempt that connects which version of TLS was agreed on and
-/// which certificate was refused: the HTTP library tells neither. With a store of bad certificates it notes the error of
-/// a certificate there and accepts it. Signatures are judged in any case, so a server that presents a certificate has
+/// Leaves all judgements to another verifier, and tells the attempt that connects which version of TLS was agreed on,
+/// which certificate was refused, and which one a server behind a proxy presented: the HTTP library tells none of these.
+/// With a store of bad certificates it notes the error of a certificate there and accepts it; a proxy gets credentials,
+/// so its own certificate must be good. Signatures are judged in any case, so a server that presents a certificate has
 /// its key.
 #[derive(Debug)]
 struct Witness {
@@ -166,7 +170,12 @@ impl ServerCertVerifier for Witness {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let judged =
             self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        let Some(bad) = &self.bad else { return Self::tell(end_entity, judged) };
+        let presented = ATTEMPT.try_with(|attempt| {
+            attempt.presented(server_name, end_entity);
+            attempt.is_with(server_name)
+        });
+        let bad = self.bad.as_ref().filter(|_| presented.unwrap_or(true));
+        let Some(bad) = bad else { return Self::tell(end_entity, judged) };
         let error = judged.err().map(|error| CertificateError {
             fault: CertificateFault::of(&error),
             message: error.to_string().into(),
@@ -181,7 +190,7 @@ impl ServerCertVerifier for Witness {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.2"));
+        let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.2", cert));
         Self::tell(cert, self.judge.verify_tls12_signature(message, cert, dss))
     }
 
@@ -191,7 +200,7 @@ impl ServerCertVerifier for Witness {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.3"));
+        let _ = ATTEMPT.try_with(|attempt| attempt.agreed_on("TLS 1.3", cert));
         Self::tell(cert, self.judge.verify_tls13_signature(message, cert, dss))
     }
 

@@ -17,7 +17,7 @@ use reqwest::{Client, ClientBuilder, redirect, retry, tls};
 use rustls::version::{TLS12, TLS13};
 use tower::util::MapFutureLayer;
 
-use super::attempt::watched;
+use super::attempt::{Handshake, watched};
 use super::certificates::{Authorities, BadCertificates, Trust};
 use super::deadline::Deadlines;
 use super::failure::describe;
@@ -104,10 +104,8 @@ impl ClientConfig {
         let trust = match self.verify {
             VerifyCertificates::No => Trust::All,
             _ if !tls => Trust::None,
-            VerifyCertificates::Record if proxy.is_none() => {
-                Trust::Recorded(Arc::clone(&self.bad_certificates))
-            }
-            VerifyCertificates::Record | VerifyCertificates::Yes => Trust::System,
+            VerifyCertificates::Record => Trust::Recorded(Arc::clone(&self.bad_certificates)),
+            VerifyCertificates::Yes => Trust::System,
         };
         let versions: Vec<_> = [(tls::Version::TLS_1_2, &TLS12), (tls::Version::TLS_1_3, &TLS13)]
             .into_iter()
@@ -199,8 +197,8 @@ pub(crate) struct Pooled {
 struct Target {
     /// Number of responses that were read.
     served: AtomicU64,
-    /// The version of TLS of the last handshake.
-    tls_version: Mutex<Option<&'static str>>,
+    /// What the last handshake showed.
+    handshake: Mutex<Handshake>,
 }
 
 impl Pooled {
@@ -215,12 +213,14 @@ impl Pooled {
         self.target.served.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The version of TLS of a response, for which a handshake agreed on one or none was made: the library does not say of which connection a
-    /// response is, so without a handshake it is that of the last one with the same target.
-    pub(crate) fn tls_version(&self, agreed: Option<&'static str>) -> Option<&'static str> {
-        let mut last = self.target.tls_version.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = agreed.or(*last);
-        *last
+    /// The handshake of the connection of a response, whose attempt made this one or none. The library does not say of
+    /// which connection a response is, so without a handshake it is the last one with the same target.
+    pub(crate) fn handshake(&self, made: Handshake) -> Handshake {
+        let mut last = self.target.handshake.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.version.is_some() {
+            *last = made;
+        }
+        last.clone()
     }
 }
 

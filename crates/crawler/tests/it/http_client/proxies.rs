@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use huntsman_crawler::{FetchErrorKind as K, HttpDownloader, ProxyFault, Request, Settings};
+use huntsman_crawler::{
+    CertificateError, CertificateFault, FetchErrorKind as K, HttpDownloader, ProxyFault, Request, Settings,
+    VerifyCertificates,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{Server, downloader, fetch, get, page};
@@ -64,9 +67,67 @@ async fn https_goes_through_a_tunnel_that_alone_sees_the_credentials() {
         !seen.is_empty() && seen.iter().all(|request| !request.to_lowercase().contains("proxy")),
         "{seen:?}"
     );
+    assert_eq!(response.certificate.as_ref(), Some(&site.certificate), "it is that of the site");
+    assert_eq!(response.tls_version, Some("TLS 1.3"));
     let again = through(&format!("http://user:pass@{}", proxy.address), "https://site.invalid/y");
-    fetch(&downloader, again).await.expect("a page");
+    let response = fetch(&downloader, again).await.expect("a page");
     assert_eq!(proxy.connections(), 1, "tunnels are reused");
+    assert_eq!(response.certificate.as_ref(), Some(&site.certificate));
+    assert_eq!(response.tls_version, Some("TLS 1.3"));
+}
+
+/// A proxy for https that makes a tunnel to one site, whatever is asked for.
+async fn tunnel(target: std::net::SocketAddr) -> Server {
+    Server::start(move |mut peer, _| async move {
+        peer.head().await;
+        peer.put(b"HTTP/1.1 200 Connection established\r\n\r\n").await;
+        relay(peer.stream, target).await;
+    })
+    .await
+}
+
+#[tokio::test]
+async fn bad_certificates_of_sites_behind_proxies_are_told_and_recorded_where_that_is_asked_for() {
+    let site = super::secure::site(&["http/1.1"]).await;
+    let (http, (socks, _log)) = (tunnel(site.address).await, socks(site.address, false).await);
+    for proxy in [http.url(""), format!("socks5h://{}", socks.address)] {
+        let error =
+            fetch(&downloader(|_| {}), through(&proxy, "https://localhost/x")).await.expect_err("refused");
+        assert_eq!(error.kind(), K::Tls, "{error}");
+        let refused = error.certificate().expect("the certificate of the site");
+        assert_eq!(
+            (refused.fault, &refused.certificate),
+            (CertificateFault::UnknownIssuer, &site.certificate)
+        );
+
+        let recording = downloader(|s| s.download_verify_certificates = VerifyCertificates::Record);
+        // The second response uses the tunnel of the first.
+        for _ in 0..2 {
+            let request = through(&proxy, "https://localhost/x").header("Authorization", "s3cret").unwrap();
+            let response = fetch(&recording, request).await.expect("a page");
+            assert!(response.has_flag("bad_certificate"), "{response:?}");
+            let error = response.extensions.get::<CertificateError>().expect("what is wrong with it");
+            assert_eq!(error.fault, CertificateFault::UnknownIssuer);
+            assert_eq!(response.certificate.as_ref(), Some(&site.certificate));
+            assert_eq!(response.tls_version, Some("TLS 1.3"));
+        }
+    }
+    assert!(site.seen().iter().all(|head| !head.contains("s3cret")), "credentials are withheld");
+}
+
+#[tokio::test]
+async fn a_bad_certificate_of_a_proxy_is_refused_and_is_none_of_the_site() {
+    let proxy = super::secure::site(&["http/1.1"]).await;
+    for verify in [VerifyCertificates::Yes, VerifyCertificates::Record] {
+        let downloader = downloader(|s| s.download_verify_certificates = verify);
+        let address = format!("https://user:s3cret@localhost:{}", proxy.address.port());
+        for url in ["https://site.invalid/x", "http://site.invalid/x"] {
+            let error = fetch(&downloader, through(&address, url)).await.expect_err("refused");
+            assert!(matches!(error.kind(), K::Proxy | K::Tls), "{error}");
+            assert!(error.certificate().is_none(), "{url}: {error}");
+        }
+    }
+    assert_eq!(proxy.seen(), Vec::<String>::new(), "it gets no request and no credentials");
 }
 
 #[tokio::test]
