@@ -2,21 +2,29 @@
 # Installs what the tests need on a Debian machine: packages of the system, and in the target folder a Prometheus, an S3 server, query engines and
 # readers of archives.
 # `./setup.sh --check` installs nothing: it names what is missing and fails.
-# `./setup.sh --spark` also installs Spark, which one test needs that is left out by default; it is half a gigabyte.
+# With `--spark` it is also Spark, half a gigabyte, which `./test.sh --spark` needs.
 set -eu
 cd "$(dirname "$0")"
 
 is_check=false
-[ "${1:-}" != --check ] || is_check=true
 has_spark=false
-[ "${1:-}" != --spark ] || has_spark=true
+for option; do
+    case "$option" in
+    --check) is_check=true ;;
+    --spark) has_spark=true ;;
+    *)
+        echo "$option is no option: there are --check and --spark" >&2
+        exit 2
+        ;;
+    esac
+done
 missing=
 
 # These are for tests only: nothing is installed into the system, and no service starts.
 tools="${CARGO_TARGET_DIR:-target}/test-tools"
 moto=5.2.5
 # The number changes with the versions of the query engines and the parser of their dialects below.
-engines=2
+engines=3
 # Python with programs that read archives: warcio, FastWARC, cdxj-indexer.
 warc=1.8.1
 # The validator of WACZ files. It needs an environment of its own, because it asks for other versions of the above.
@@ -92,8 +100,8 @@ fi
 
 has moto_server || venv "moto-$moto" "moto[s3]==$moto" "flask==3.1.3" "flask-cors==6.0.5"
 
-if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb, datafusion, pyarrow, sqlglot' 2>/dev/null; then
-    venv "engines-$engines" "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1" "sqlglot==30.30.0"
+if [ ! -x "$tools/engines-$engines/bin/python" ] && ! python3 -c 'import duckdb, datafusion, pyarrow, sqlglot, zetasql' 2>/dev/null; then
+    venv "engines-$engines" "duckdb==2.0.1" "datafusion==55.0.0" "pyarrow==26.0.1" "sqlglot==30.30.0" "zetasql==0.1.5"
 fi
 
 if ! has warc-python; then
@@ -112,6 +120,7 @@ if $has_spark; then
 fi
 
 if $is_check && [ -n "$missing" ]; then
-    echo "missing:$missing. To install them: ./setup.sh" >&2
+    $has_spark && option=" --spark" || option=""
+    echo "missing:$missing. To install them: ./setup.sh$option" >&2
     exit 1
 fi

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs the tests: formatting, lints, tests, doc tests, docs, examples, features. `./setup.sh` installs what they need.
+# `./test.sh --spark` also lets Spark run the queries that are for it, which takes a minute; it needs `./setup.sh --spark`.
 set -eu
 cd "$(dirname "$0")"
 
@@ -13,7 +14,9 @@ step() {
 
 target="${CARGO_TARGET_DIR:-target}"
 
-./setup.sh --check
+./setup.sh --check "$@"
+has_spark=false
+[ "${1:-}" != --spark ] || has_spark=true
 # The tools that ./setup.sh puts into the target folder.
 for tools in "$target"/test-tools/*/bin "$target"/test-tools/*/usr/bin; do
     [ ! -d "$tools" ] || PATH="$PATH:$(cd "$tools" && pwd)"
@@ -41,6 +44,10 @@ fi
 run_what_is_built() {
     echo "power cuts"
     python3 tests/power.py "$target/debug/huntsman" 2
+    if $has_spark; then
+        echo "Spark"
+        cargo test --workspace --all-features --tests --quiet spark_itself -- --ignored
+    fi
     echo "doc tests"
     cargo test --workspace --all-features --doc --quiet
     # `cargo run` would build most dependencies once more, with the features that one package needs.

@@ -11,7 +11,7 @@ use crate::common::{Said, field, huntsman, lines, run};
 /// The Python that has readers of Parquet.
 fn python() -> String {
     let tools = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "../../target".to_owned());
-    let installed = format!("{tools}/test-tools/engines-2/bin/python");
+    let installed = format!("{tools}/test-tools/engines-3/bin/python");
     // The programs run in folders of their own, where a relative path leads nowhere.
     match fs::canonicalize(Path::new(&installed).parent().unwrap()) {
         Ok(folder) => folder.join("python").to_string_lossy().into_owned(),
