@@ -30,10 +30,14 @@ pub use random::random_steps_equal_a_naive_model;
 ///
 /// A frontier whose hosts are in different parts, between which requests take a while, keeps the promises about one host:
 /// `frontier_conformance!(in_parts shared, make)`. One that keeps some promises only names them:
-/// `frontier_conformance!(only shared, make, hosts_do_not_mix a_lease_ends_once)`.
+/// `frontier_conformance!(only shared, make, hosts_do_not_mix a_lease_ends_once)`. Random steps are made with three seeds, or with as many as
+/// `frontier_conformance!(seeds 1, shared, make)` says.
 #[macro_export]
 macro_rules! frontier_conformance {
     ($name:ident, $make:expr) => {
+        $crate::frontier_conformance!(seeds 3, $name, $make);
+    };
+    (seeds $seeds:literal, $name:ident, $make:expr) => {
         mod $name {
             use super::*;
 
@@ -46,7 +50,7 @@ macro_rules! frontier_conformance {
 
             #[tokio::test]
             async fn random_steps_equal_a_naive_model() {
-                for seed in 0..3 {
+                for seed in 0..$seeds {
                     $crate::conformance::frontier::random_steps_equal_a_naive_model(&$make, seed).await;
                 }
             }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::process::{Server, free_port};
+use super::proxy::Proxy;
 
 /// A Redis cluster of masters, which share the slots evenly.
 #[derive(Debug)]
@@ -80,6 +81,23 @@ impl Cluster {
     /// The address of the first node.
     pub fn url(&self) -> String {
         self.nodes[0].url()
+    }
+
+    /// Puts a proxy before each node. The nodes tell clients the ports of the proxies from now on, and use their own among themselves.
+    ///
+    /// # Panics
+    /// If the nodes have not told each other within two minutes.
+    pub fn behind_proxies(&self) -> Vec<Proxy> {
+        let proxies: Vec<Proxy> = self.nodes.iter().map(|node| Proxy::start(node.port())).collect();
+        let ports: Vec<String> = proxies.iter().map(|proxy| proxy.port().to_string()).collect();
+        for (node, port) in self.nodes.iter().zip(&ports) {
+            node.cli(&["CONFIG", "SET", "cluster-announce-port", port]);
+        }
+        self.wait_until("all nodes know the proxies", |node| {
+            let slots = node.cli(&["CLUSTER", "SLOTS"]);
+            ports[..self.masters].iter().all(|port| slots.lines().any(|line| line == port))
+        });
+        proxies
     }
 
     /// Kills a node.
