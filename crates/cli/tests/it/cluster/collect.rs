@@ -1,4 +1,6 @@
 //! Records of nodes that were killed, collected into those of one crawl.
+//!
+//! `HUNTSMAN_CLUSTER_KILLS=100` for 20,000 pages of 200 hosts, where one of three nodes is killed every two seconds.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,29 +14,44 @@ use serde_json::Value;
 use super::{CONCURRENCY, Running, cluster, node_of, order, owned_by, status, until};
 use crate::common::run;
 
-const HOSTS: usize = 20;
-const PAGES: usize = 600;
-/// Fetches between two kills, and their number.
-const BETWEEN: usize = 70;
-const KILLS: usize = 8;
+/// What is crawled, and how often a node is killed meanwhile.
+#[derive(Clone, Copy)]
+struct Size {
+    hosts: usize,
+    pages: usize,
+    kills: usize,
+    /// Fetches between two kills; without it they are two seconds apart.
+    between: Option<usize>,
+}
 
-/// The address of a page: pages are on hosts in turn.
-fn host(page: usize) -> String {
-    format!("127.0.0.{}", 2 + page % HOSTS)
+impl Size {
+    fn wanted() -> Self {
+        match std::env::var("HUNTSMAN_CLUSTER_KILLS") {
+            Ok(kills) => {
+                Self { hosts: 200, pages: 20_000, kills: kills.parse().expect("a number"), between: None }
+            }
+            Err(_) => Self { hosts: 20, pages: 600, kills: 8, between: Some(70) },
+        }
+    }
+
+    /// The address of a page: pages are on hosts in turn.
+    fn host(self, page: usize) -> String {
+        format!("127.0.0.{}", 2 + page % self.hosts)
+    }
 }
 
 /// A tree of pages on many hosts, some of which link to pages that are missing, forbidden, or elsewhere.
-fn site() -> RunningSite {
-    (0..HOSTS)
+fn site(size: Size) -> RunningSite {
+    (0..size.hosts)
         .fold(Site::builder(), |site, number| {
-            site.host(&host(number))
+            site.host(&size.host(number))
                 .route("/robots.txt", |_| Answer::text("User-agent: *\nDisallow: /private/\n"))
-                .route("/*", |asked| {
+                .route("/*", move |asked| {
                     let Ok(page) = asked.path()[1..].parse::<usize>() else { return Answer::status(404) };
                     let port = asked.header("host").and_then(|host| host.rsplit(':').next()).unwrap_or("0");
-                    let url = |page: usize, path: &str| format!("http://{}:{port}/{path}", host(page));
+                    let url = |page: usize, path: &str| format!("http://{}:{port}/{path}", size.host(page));
                     let mut links: Vec<String> = (3 * page + 1..=3 * page + 3)
-                        .filter(|child| *child < PAGES)
+                        .filter(|child| *child < size.pages)
                         .map(|child| url(child, &child.to_string()))
                         .collect();
                     if page % 10 == 0 {
@@ -51,11 +68,11 @@ fn site() -> RunningSite {
 }
 
 /// The options of a crawl of the site, the same for each node and for one machine.
-fn with_options<'a>(command: &'a mut Command, site: &RunningSite, out: &str) -> &'a mut Command {
-    command.arg("crawl").arg(site.url_on(&host(0), "/0").as_str());
+fn with_options<'a>(command: &'a mut Command, size: Size, site: &RunningSite, out: &str) -> &'a mut Command {
+    command.arg("crawl").arg(site.url_on(&size.host(0), "/0").as_str());
     command.args(["--profile", "test", "--scope", "all", "--exclude", "*elsewhere*", "--out", out]);
-    for page in 0..HOSTS {
-        command.args(["--allow-address", &format!("{}:*", host(page))]);
+    for page in 0..size.hosts {
+        command.args(["--allow-address", &format!("{}:*", size.host(page))]);
     }
     command.args(["--concurrency", &CONCURRENCY.to_string(), "--per-host", "1", "--delay", "0.1"]);
     command.args(["--set", "robotstxt_obey=true", "--set", "log_level=warn"])
@@ -79,8 +96,10 @@ fn recorded(directory: &Path, file: &str, field: &str) -> Vec<(String, String)> 
 fn nodes_that_are_killed_again_and_again_record_what_one_machine_does() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let (site, server) = (site(), Server::start());
-    let said = run(with_options(&mut crate::common::huntsman(here), &site, "alone").args(["--delay", "0"]));
+    let size @ Size { pages: all, kills, .. } = Size::wanted();
+    let (site, server) = (site(size), Server::start());
+    let mut command = crate::common::huntsman(here);
+    let said = run(with_options(&mut command, size, &site, "alone").args(["--delay", "0"]));
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let alone = site.requests().len();
 
@@ -91,15 +110,26 @@ fn nodes_that_are_killed_again_and_again_record_what_one_machine_does() {
         let name = format!("n{}", started.len());
         started.push(name.clone());
         let mut command = crate::common::huntsman(here);
-        node_of(with_options(&mut command, &site, &name), &server, &name);
+        node_of(with_options(&mut command, size, &site, &name), &server, &name);
         (name, Running::start(command))
     };
     let mut nodes = vec![start(), start(), start()];
-    for kill in 1..=KILLS {
-        until("some pages", || site.requests().len() > alone + kill * BETWEEN);
-        let (name, mut node) = nodes.remove(0);
-        // A node without work is no loss.
-        until("the node has work", || owned_by(here, &server, &name) > 0);
+    let mut killed = 0;
+    while killed < kills {
+        match size.between {
+            Some(between) => {
+                until("some pages", || site.requests().len() > alone + (killed + 1) * between);
+                // A node without work is no loss.
+                until("the node has work", || owned_by(here, &server, &nodes[0].0) > 0);
+            }
+            None => std::thread::sleep(Duration::from_secs(2)),
+        }
+        let (_, mut node) = nodes.remove(0);
+        if node.0.try_wait().expect("an own child can be waited for").is_some() {
+            assert!(size.between.is_none(), "the crawl ended after {killed} kills");
+            break;
+        }
+        killed += 1;
         node.0.kill().expect("an own child can be killed");
         node.0.wait().expect("an own child can be waited for");
         nodes.push(start());
@@ -113,22 +143,22 @@ fn nodes_that_are_killed_again_and_again_record_what_one_machine_does() {
     let (alone_in, merged_in) = (here.join("alone"), here.join("merged"));
     let pages = recorded(&merged_in, "pages.jsonl", "status");
     assert_eq!(pages, recorded(&alone_in, "pages.jsonl", "status"), "each page once, and none is missing");
-    assert_eq!(pages.len(), PAGES);
+    assert_eq!(pages.len(), all);
     let drops = recorded(&merged_in, "drops.jsonl", "reason");
     assert_eq!(drops, recorded(&alone_in, "drops.jsonl", "reason"));
     let of_reason = |reason: &str| drops.iter().filter(|(_, why)| why.contains(reason)).count();
-    assert!(of_reason("robots") == PAGES / 10 && of_reason("http_status") == PAGES / 10, "{drops:?}");
+    assert!(of_reason("robots") == all / 10 && of_reason("http_status") == all / 10, "{drops:?}");
 
     let state = status(here, &server);
-    assert_eq!(state["settled"], pages.len() + PAGES / 5, "each request was settled once");
+    assert_eq!(state["settled"], pages.len() + all / 5, "each request was settled once");
     let is_page = |target: &&String| !target.contains("robots.txt");
-    let fetched = site.targets().iter().filter(is_page).count() - (PAGES + PAGES / 10);
-    assert!(fetched <= PAGES + PAGES / 10 + KILLS * CONCURRENCY, "{fetched} fetches");
-    println!("{} fetched twice, {}", fetched - PAGES - PAGES / 10, said.stderr);
+    let fetched = site.targets().iter().filter(is_page).count() - (all + all / 10);
+    assert!(fetched <= all + all / 10 + killed * CONCURRENCY, "{fetched} fetches");
+    println!("{killed} kills, {} fetched twice, {}", fetched - all - all / 10, said.stderr);
 
-    let killed = run(crate::common::huntsman(here).args(["verify", "n0"]));
-    assert_eq!(killed.code, Some(0), "{}", killed.stdout);
-    assert!(killed.stdout.contains("other nodes do its work"), "{}", killed.stdout);
+    let verified = run(crate::common::huntsman(here).args(["verify", "n0"]));
+    assert_eq!(verified.code, Some(0), "{}", verified.stdout);
+    assert!(verified.stdout.contains("other nodes do its work"), "{}", verified.stdout);
 
     // What a node wrote is a record of its own work, which a line says to be settled.
     let names: BTreeSet<String> = started.into_iter().collect();
@@ -137,7 +167,7 @@ fn nodes_that_are_killed_again_and_again_record_what_one_machine_does() {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<Value>>()
     });
     let settled = lines.filter(|line| line["settled"].is_string() && line["epoch"].is_u64()).count();
-    assert!(settled > PAGES / 2, "{settled} lines say that a page was settled");
+    assert!(settled > all / 2, "{settled} lines say that a page was settled");
     let said = run(&mut cluster(here, &server, "status"));
     assert_eq!(said.code, Some(0), "{}", said.stderr);
 }
