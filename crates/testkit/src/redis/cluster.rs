@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::process::{Server, free_port};
+use super::process::Server;
 use super::proxy::Proxy;
 
 /// A Redis cluster of masters, which share the slots evenly.
@@ -42,16 +42,11 @@ impl Cluster {
     }
 
     fn with(masters: usize, replicas: usize) -> Self {
-        let mut buses = Vec::new();
         let start = |_| {
-            // The default, the port plus 10,000, may not be a valid port.
-            let bus = free_port().to_string();
             let server = Server::builder()
-                .setting("cluster-enabled", "yes")
-                .setting("cluster-port", &bus)
+                .of_cluster()
                 .setting("cluster-node-timeout", "2000")
                 .setting("cluster-require-full-coverage", "no");
-            buses.push(bus);
             server.start()
         };
         let nodes: Vec<Server> = (0..masters + replicas).map(start).collect();
@@ -62,8 +57,8 @@ impl Cluster {
                 let (first, next) = (of(at), (at + 1) * SLOTS / cluster.masters - 1);
                 node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first, &next.to_string()]);
             }
-            let port = node.port().to_string();
-            cluster.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &port, &buses[at]]);
+            let (port, bus) = (node.port().to_string(), node.bus().expect("a node of a cluster has one"));
+            cluster.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus.to_string()]);
         }
         cluster.wait_until("all nodes know all slots", |node| {
             let info = node.cli(&["CLUSTER", "INFO"]);

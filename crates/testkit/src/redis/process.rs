@@ -22,6 +22,7 @@ pub struct Server {
     arguments: Vec<String>,
     directory: TempDir,
     port: u16,
+    bus: Option<u16>,
     password: Option<String>,
     is_secure: bool,
     child: Option<Child>,
@@ -34,6 +35,7 @@ pub struct ServerBuilder {
     arguments: Vec<String>,
     password: Option<String>,
     is_secure: bool,
+    is_of_cluster: bool,
 }
 
 const MISSING: &str = "this test needs the programs redis-server and redis-cli: apt-get install redis-server";
@@ -51,6 +53,12 @@ impl ServerBuilder {
     /// restart.
     pub fn durable(self) -> Self {
         self.setting("appendonly", "yes").setting("appendfsync", "always")
+    }
+
+    /// Makes it a node of a cluster, whose bus has a free port, too: the default, its port plus 10,000, may not be a valid one.
+    pub fn of_cluster(mut self) -> Self {
+        self.is_of_cluster = true;
+        self
     }
 
     /// Accepts only TLS connections. The certificate for `localhost` and 127.0.0.1 is signed by an authority of its
@@ -77,6 +85,7 @@ impl ServerBuilder {
                 arguments: self.arguments.clone(),
                 directory: tempfile::tempdir().expect("a directory for temporary files"),
                 port: free_port(),
+                bus: self.is_of_cluster.then(free_port),
                 password: self.password.clone(),
                 is_secure: self.is_secure,
                 child: None,
@@ -106,6 +115,11 @@ impl Server {
     /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port of the bus of a cluster.
+    pub(super) fn bus(&self) -> Option<u16> {
+        self.bus
     }
 
     /// `redis://127.0.0.1:PORT` or `rediss://127.0.0.1:PORT`, without a password.
@@ -200,15 +214,20 @@ impl Server {
         command.args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
         // A replica need not wait for others that may come.
         command.args(["--repl-diskless-sync-delay", "0"]);
+        if let Some(bus) = self.bus {
+            command.args(["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()]);
+        }
         command.args(&self.arguments).current_dir(self.directory());
         command.stdin(Stdio::null()).stderr(log.try_clone().expect("an open file")).stdout(log);
+        let starts = self.starts();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{MISSING} ({error})"));
         let start = Instant::now();
         loop {
             if child.try_wait().expect("an own child can be asked").is_some() {
                 return false;
             }
-            if self.answers() {
+            // Its log says that it listens: while it has not yet ended for want of the port, the other process answers there.
+            if self.starts() > starts && self.answers() {
                 self.child = Some(child);
                 return true;
             }
@@ -221,10 +240,14 @@ impl Server {
         }
     }
 
+    /// How often it has listened so far.
+    fn starts(&self) -> usize {
+        self.log().matches("Ready to accept connections").count()
+    }
+
     /// Whether it serves requests: the process runs and has loaded its data.
     fn answers(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
-        // Only a successful TLS handshake in a test shows that the process on this port is ours.
         if self.is_secure {
             return true;
         }
