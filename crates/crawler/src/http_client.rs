@@ -245,7 +245,7 @@ impl HttpDownloader {
         let mut timer = Timer::new(sleep, deadlines, start);
 
         let mut stale = 0;
-        let (answer, attempt) = loop {
+        let (mut answer, attempt) = loop {
             let attempt = match target.proxy {
                 None => Attempt::new(port),
                 Some(_) => Attempt::through_proxy(host, port),
@@ -286,8 +286,11 @@ impl HttpDownloader {
                 }
             }
         };
-        let handshake = target.https.then(|| pooled.handshake(attempt.handshake())).unwrap_or_default();
-        let mut response = self.rules.read(request, answer, target, handshake, watch, &mut timer).await;
+        if target.https {
+            // It stands beside what the library knows of the connection.
+            answer.extensions_mut().insert(pooled.handshake(attempt.handshake()));
+        }
+        let mut response = self.rules.read(request, answer, target, watch, &mut timer).await;
         pooled.serve();
         if let Ok(response) = &mut response {
             (response.timings.dns, response.timings.connect) = attempt.times();
@@ -342,7 +345,6 @@ impl Rules {
         request: &Request,
         mut answer: reqwest::Response,
         target: &RequestTarget<'_>,
-        handshake: Handshake,
         watch: Watch<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
@@ -362,10 +364,11 @@ impl Rules {
             response.ip = answer.remote_addr().map(|address| address.ip());
             let tls = answer.extensions().get::<TlsInfo>();
             response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
-        } else {
-            response.certificate = handshake.certificate;
         }
-        response.tls_version = handshake.version;
+        if let Some(handshake) = answer.extensions().get::<Handshake>() {
+            response.certificate = response.certificate.or_else(|| handshake.certificate.clone());
+            response.tls_version = handshake.version;
+        }
         if !self.verify
             && let Some(certificate) = &response.certificate
             && let Some(error) = self.bad_certificates.error(target.host, certificate)

@@ -370,7 +370,7 @@ pub enum VerifyCertificates {
     #[default]
     Yes,
     /// Their pages are accepted, with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in
-    /// their extensions. The certificate of an https proxy is never accepted this way.
+    /// their extensions. An https proxy is refused for a bad certificate, unless it is on the very host of the site.
     Record,
     /// Certificates are not verified.
     No,
