@@ -134,7 +134,7 @@ fn key(host: &str, certificate: &[u8]) -> u128 {
 /// Leaves all judgements to another verifier, and tells the attempt that connects which version of TLS was agreed on,
 /// which certificate was refused, and which one a server behind a proxy presented: the HTTP library tells none of these.
 /// With a store of bad certificates it notes the error of a certificate there and accepts it; a proxy gets credentials,
-/// so its own certificate must be good. Signatures are judged in any case, so a server that presents a certificate has
+/// so it must have a good one, unless it has the name of the target and cannot be told apart. Signatures are judged in any case, so a server that presents a certificate has
 /// its key.
 #[derive(Debug)]
 struct Witness {
