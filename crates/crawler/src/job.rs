@@ -83,10 +83,11 @@ pub trait Persist: Send + Sync + 'static {
     fn load(&self, state: Option<&[u8]>) -> Result<()>;
 
     /// Returns the current state, at a moment when no page is half settled; `None` if it has not changed since the
-    /// last call. Called at every commit while the crawl waits, so it must be quick.
+    /// last call. Called at every commit while the crawl waits, so it must be quick. When it is called again, the commit
+    /// before is written; after one that failed, it is not called any more.
     ///
     /// # Errors
-    /// The state cannot be obtained; the crawl ends.
+    /// The state cannot be obtained; nothing is committed, and the crawl ends.
     fn save(&self) -> Result<Option<Vec<u8>>>;
 
     /// Makes durable everything outside the job that the last [`save`](Self::save) refers to, such as the file of a

@@ -158,7 +158,7 @@ impl Persist for PendingArticles {
 
     fn save_entries(&self) -> Result<Vec<Change>> {
         let Some(mut job) = self.0.job() else { return Ok(Vec::new()) };
-        // Commits do not overlap: when the next one begins, the one before is on disk.
+        // When a commit begins, the one before is on disk: commits do not overlap, and none follows one that failed.
         std::mem::take(&mut job.leaving).into_iter().try_for_each(|name| self.0.remove(name))?;
         let changed = std::mem::take(&mut job.changed);
         job.leaving.extend(changed.iter().filter(|(_, waits)| !**waits).map(|(name, _)| *name));

@@ -79,7 +79,8 @@ impl Commits {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    /// Writes all changes. Files that the parts refer to are made durable before the store is written.
+    /// Writes all changes. Files that the parts refer to are made durable before the store is written. After a commit
+    /// that failed, every further one fails with the same error.
     pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
         let one = Arc::clone(&self.commit_lock).lock_owned().await;
         let (commit, others) = {
@@ -87,20 +88,9 @@ impl Commits {
             if self.is_stopped.load(Ordering::Acquire) {
                 return Ok(());
             }
-            let mut others = Batch::new();
-            for part in &self.parts {
-                let name = part.name();
-                for (key, value) in part.save_entries()? {
-                    let key = [entries_key(&name), key].concat();
-                    match value {
-                        Some(value) => others.put(key, value),
-                        None => others.delete(key),
-                    }
-                }
-                if let Some(state) = part.save()? {
-                    others.put(part_key(&name), state);
-                }
-            }
+            // A part may already have dropped what a commit that failed still refers to, so none is asked again.
+            self.frontier.check()?;
+            let others = self.changes().inspect_err(|error| self.frontier.fail(error))?;
             (self.frontier.prepare(), others)
         };
         let this = Arc::clone(self);
@@ -110,6 +100,25 @@ impl Commits {
             this.frontier.write(commit, others)
         })
         .await?
+    }
+
+    /// The changed states of all parts.
+    fn changes(&self) -> Result<Batch> {
+        let mut changes = Batch::new();
+        for part in &self.parts {
+            let name = part.name();
+            for (key, value) in part.save_entries()? {
+                let key = [entries_key(&name), key].concat();
+                match value {
+                    Some(value) => changes.put(key, value),
+                    None => changes.delete(key),
+                }
+            }
+            if let Some(state) = part.save()? {
+                changes.put(part_key(&name), state);
+            }
+        }
+        Ok(changes)
     }
 
     /// Waits until the current commit is written.
@@ -180,10 +189,18 @@ mod tests {
         }
     }
 
+    /// The call of a part that fails.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Fails {
+        Never,
+        Save,
+        Sync,
+    }
+
     /// A part with a file whose length is stored in the job.
     struct Part {
         record: Record,
-        fails: bool,
+        fails: Fails,
         /// Lets the test check whether pages can be settled meanwhile.
         commits: OnceLock<Arc<Commits>>,
     }
@@ -199,18 +216,18 @@ mod tests {
 
         fn save(&self) -> Result<Option<Vec<u8>>> {
             self.record.lock().unwrap().push("save");
-            Ok(Some(vec![1]))
+            if self.fails == Fails::Save { Err(Error::msg("the disk is gone")) } else { Ok(Some(vec![1])) }
         }
 
         fn sync(&self) -> Result<()> {
             let is_open =
                 self.commits.get().is_some_and(|commits| commits.gate.enter().now_or_never().is_some());
             self.record.lock().unwrap().push(if is_open { "sync" } else { "sync behind the gate" });
-            if self.fails { Err(Error::msg("the disk is gone")) } else { Ok(()) }
+            if self.fails == Fails::Sync { Err(Error::msg("the disk is gone")) } else { Ok(()) }
         }
     }
 
-    fn commits(fails: bool) -> (Arc<Commits>, Record, DiskFrontier) {
+    fn commits(fails: Fails) -> (Arc<Commits>, Record, DiskFrontier) {
         let record = Record::default();
         let store: Arc<dyn Store> = Arc::new(Recorded(MemoryStore::new(), Arc::clone(&record)));
         let (order, limits) = (Order::Bfs, DiskLimits::default());
@@ -225,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn files_are_synced_before_the_store_knows_of_them_while_pages_are_settled() {
-        let (commits, record, _) = commits(false);
+        let (commits, record, _) = commits(Fails::Never);
         for _ in 0..2 {
             commits.commit().await.unwrap();
             assert_eq!(std::mem::take(&mut *record.lock().unwrap()), ["save", "sync", "write"]);
@@ -233,14 +250,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_synced_is_not_committed_and_neither_is_anything_after_it() {
+    async fn after_a_commit_that_failed_nothing_is_committed_and_no_part_is_asked_again() {
         use crate::frontier::Frontier;
-        let (commits, record, frontier) = commits(true);
-        let error = commits.commit().await.unwrap_err().to_string();
+        for (fails, calls) in [(Fails::Save, &["save"][..]), (Fails::Sync, &["save", "sync"])] {
+            let (commits, record, frontier) = commits(fails);
+            for _ in 0..2 {
+                let error = commits.commit().await.unwrap_err().to_string();
+                assert!(error.contains("the disk is gone"), "{error}");
+                assert_eq!(*record.lock().unwrap(), calls);
+            }
+            let request = Request::get("http://example.org/".parse::<url::Url>().unwrap());
+            assert!(frontier.push(vec![request]).await.is_err(), "the queue has a gap");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_synced_is_named() {
+        let error = commits(Fails::Sync).0.commit().await.unwrap_err().to_string();
         assert!(error.contains("file/pages.jsonl") && error.contains("the disk is gone"), "{error}");
-        assert!(commits.commit().await.is_err());
-        assert!(!record.lock().unwrap().contains(&"write"));
-        let request = Request::get("http://example.org/".parse::<url::Url>().unwrap());
-        assert!(frontier.push(vec![request]).await.is_err(), "the queue has a gap");
     }
 }

@@ -199,6 +199,11 @@ impl DiskFrontier {
         self.0.write(commit, others)
     }
 
+    /// Returns the error of a commit that failed, if one did.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.0.working().map(drop)
+    }
+
     /// Gives up a prepared commit. Every later call fails, because the next commit would leave a gap.
     pub(crate) fn fail(&self, error: &Error) {
         self.0.lock().failed = Some(error.to_string());
