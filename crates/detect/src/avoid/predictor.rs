@@ -245,7 +245,7 @@ impl Predictor {
     pub fn decide(&mut self, site: &str, url: &Url, attempt: Attempt) -> Decision {
         let is_last = attempt == Attempt::Last;
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
-        let is_warm = model.pages() >= self.options.warmup;
+        let is_warm = self.is_warm(model);
         let hash = hash_of(url);
         let version = model.version();
         if self.held.get(&(hash, is_last)) == Some(&version) {
@@ -258,7 +258,7 @@ impl Predictor {
             return Decision::Fetch;
         }
         let target = model.target(&raw);
-        let prediction = model.predict(&raw, &target, links);
+        let prediction = model.predict(&raw, &target, links, is_warm);
         let Options { threshold, min_evidence, seed, .. } = self.options;
         let is_pinned = prediction.kinship == Some(Kinship::Pinned);
         if prediction.probability > threshold && (is_warm || is_pinned) {
@@ -315,6 +315,11 @@ impl Predictor {
         delay.map_or(Decision::Fetch, |probability| Decision::Delay { probability })
     }
 
+    /// Whether so many pages of a site were learnt that its URLs may be skipped.
+    fn is_warm(&self, model: &Site) -> bool {
+        model.pages() >= self.options.warmup
+    }
+
     /// Whether a skipped page is fetched all the same, because it may have links that no other page has; see [`Site::test_forms`].
     fn test_forms(&mut self, site: &str, url: &Url, raw: &[RawSlot]) -> bool {
         let threshold = self.options.threshold;
@@ -329,7 +334,7 @@ impl Predictor {
     pub fn explain(&self, site: &str, url: &Url) -> Option<Reason> {
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
         let (model, raw) = (self.sites.get(site)?, raw_slots(url, &self.overrides));
-        let prediction = model.predict(&raw, &model.target(&raw), links);
+        let prediction = model.predict(&raw, &model.target(&raw), links, self.is_warm(model));
         prediction.kinship?;
         Some(self.reason(site, url, &prediction))
     }

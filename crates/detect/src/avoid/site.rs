@@ -43,6 +43,9 @@ pub(crate) const LINKS: usize = 6;
 const SKIPS_OF_ROW: usize = 10_000;
 /// An enumeration with at least this many values may be an identity (commits, chapters).
 const IDENTITY_VALUES: u8 = 8;
+/// A request waits for a page in flight that has its content with more than this probability: then more than one wait in three saves a
+/// request. With less, a list of which few pages are the same would be fetched one page at a time.
+const WORTH_WAITING: f64 = 0.35;
 /// A content that came unexpectedly this often within a number of pages is a wall: a log-in page, an error, a ban.
 const WALL: u32 = 10;
 const WALL_WINDOW: u32 = 20;
@@ -213,8 +216,14 @@ impl Site {
         self.version
     }
 
-    /// The prediction for a URL to which these links led.
-    pub(crate) fn predict(&self, raw: &[RawSlot], target: &Target, links: &[LinkContext]) -> Prediction {
+    /// The prediction for a URL to which these links led. `may_skip` says whether it may be skipped now, for which fewer tests are enough.
+    pub(crate) fn predict(
+        &self,
+        raw: &[RawSlot],
+        target: &Target,
+        links: &[LinkContext],
+        may_skip: bool,
+    ) -> Prediction {
         let mut best = Prediction::default();
         if let Some((page, same)) = self.without_pinned.get(&target.key())
             && *same != whole_key(raw)
@@ -231,7 +240,10 @@ impl Site {
             return Prediction { hold: true, ..best };
         }
         for hypothesis in self.hypotheses(target, links) {
-            let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
+            let (probability, row) = match may_skip {
+                true => self.rows.believe_to_skip(&hypothesis.rows, self.min_evidence),
+                false => self.rows.believe(&hypothesis.rows, self.min_evidence),
+            };
             if probability > best.probability {
                 best = Prediction {
                     probability,
@@ -260,7 +272,7 @@ impl Site {
         let (own, canonical) = (target.key(), self.canonical(target).key);
         let tells_more = |rows: &RowKeys| {
             let (believed, row) = self.rows.believe(rows, self.min_evidence);
-            row.total() >= 1.0 && believed > 0.5 && believed > probability
+            row.total() >= 1.0 && believed > WORTH_WAITING && believed > probability
         };
         // Most of them differ in the same few sets of slots.
         let mut known: SmallVec<[(u16, bool); 8]> = SmallVec::new();
@@ -287,7 +299,7 @@ impl Site {
         let target = Target::of(raw, &self.kinds);
         let hypotheses = self.hypotheses(&target, links).into_iter();
         let tie = |hypothesis: Hypothesis| {
-            let (probability, evidence) = self.rows.believe(&hypothesis.rows, self.min_evidence);
+            let (probability, evidence) = self.rows.believe_to_skip(&hypothesis.rows, self.min_evidence);
             Tie {
                 kinship: hypothesis.kinship,
                 dropped: hypothesis.dropped,
@@ -366,8 +378,9 @@ impl Site {
     pub(crate) fn test_forms(&mut self, url: u64, raw: &[RawSlot], threshold: f64) -> bool {
         let rank = self.leads.rank(url);
         let mut expected = self.forms.expected(raw, rank);
-        expected
-            .retain(|link| self.predict(&link.raw, &self.target(&link.raw), &[]).probability <= threshold);
+        expected.retain(|link| {
+            self.predict(&link.raw, &self.target(&link.raw), &[], true).probability <= threshold
+        });
         self.forms.test(&expected, rank);
         !expected.is_empty()
     }

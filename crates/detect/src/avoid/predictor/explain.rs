@@ -92,7 +92,7 @@ impl Predictor {
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
         let Some(model) = self.sites.get(site) else { return };
         let raw = raw_slots(url, &self.overrides);
-        let prediction = model.predict(&raw, &model.target(&raw), links);
+        let prediction = model.predict(&raw, &model.target(&raw), links, self.is_warm(model));
         if prediction.key == row && prediction.kinship.is_some() {
             let reason = self.reason(site, url, &prediction);
             if let Some(rule) = self.rule(site, url, key, &prediction, &reason) {
@@ -171,7 +171,7 @@ impl Predictor {
         let name = |name: Name| names.get(&name).cloned().unwrap_or_else(|| self.name(name));
         let tested = tested(found, name);
         let is_believed = grounds.probability > threshold;
-        let is_warm = model.pages() >= self.options.warmup;
+        let is_warm = self.is_warm(model);
         let mut obstacles = Vec::new();
         if !is_warm {
             obstacles.push(Obstacle::WarmUp);

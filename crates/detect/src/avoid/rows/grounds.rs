@@ -69,7 +69,7 @@ pub(crate) struct Grounds {
 impl Rows {
     /// What the belief in a hypothesis rests on. `threshold` is the probability above which it is believed.
     pub(crate) fn grounds(&self, keys: &RowKeys, min_evidence: f64, threshold: f64) -> Grounds {
-        let (probability, row) = self.believe(keys, min_evidence);
+        let (probability, row) = self.believe_to_skip(keys, min_evidence);
         let is_contradicted = row.nodup >= CLEAN;
         let basis = match () {
             () if keys.pool != 0 => Basis::Templates,
@@ -117,7 +117,7 @@ impl Rows {
         let mut copy = self.only(keys);
         let mut keys = keys.clone();
         for tests in 0..=MOST_TESTS {
-            if copy.believe(&keys, min_evidence).0 > threshold {
+            if copy.believe_to_skip(&keys, min_evidence).0 > threshold {
                 return Some(tests);
             }
             if keys.pool != 0 {

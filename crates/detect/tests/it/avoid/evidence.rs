@@ -559,3 +559,55 @@ fn a_restart_in_the_tests_of_the_end_changes_no_decision() {
         }
     }
 }
+
+/// A name of letters for each number; such names have no order.
+fn name(n: usize) -> String {
+    [n / 400, n / 20 % 20, n % 20]
+        .into_iter()
+        .flat_map(|part| ["ma", "re"][part % 2].chars().chain([char::from(b'a' + part as u8)]))
+        .collect()
+}
+
+#[test]
+fn two_tests_are_enough_for_a_skip_where_nearly_all_sisters_always_held() {
+    let after = |tests: usize, mixed_views: usize| {
+        let mut predictor = predictor();
+        // Lists that are the same for all pages, but for some views, where every second page has a list of its own.
+        for n in 0..240 {
+            let (view, page) = (n % 12, n / 12);
+            let is_own = view < mixed_views && page % 2 == 1;
+            learn(
+                &mut predictor,
+                &format!("/show/{}?view=v{view}", name(n)),
+                if is_own { 1_000 + n } else { view },
+            );
+        }
+        for test in 0..=tests {
+            learn(&mut predictor, &format!("/show/{}?view=new", name(500 + test)), 50);
+        }
+        is_skipped(&mut predictor, &format!("/show/{}?view=new", name(600)))
+    };
+    assert!(!after(1, 0), "one test is not enough");
+    assert!(after(2, 0));
+    assert!(!after(2, 4), "a third of the sisters is mixed");
+    assert!(after(20, 4));
+}
+
+#[test]
+fn a_request_waits_for_a_page_in_flight_that_has_its_content_in_more_than_one_of_three_cases() {
+    // Of ten articles, so many have the same text as on their print view.
+    let decision = |same: usize| {
+        let mut predictor = predictor();
+        for n in 0..60 {
+            learn(&mut predictor, &format!("/article?id={}", name(n)), n);
+            let content = if n % 10 < same { n } else { 1_000 + n };
+            learn(&mut predictor, &format!("/article?id={}&print=1", name(n)), content);
+        }
+        let page = url(&format!("/article?id={}", name(700)));
+        predictor.discover(SITE, &page, None);
+        predictor.request_started(SITE, &page);
+        decide(&mut predictor, &format!("/article?id={}&print=1", name(700)))
+    };
+    assert!(matches!(decision(2), Decision::Fetch), "{:?}", decision(2));
+    assert!(matches!(decision(5), Decision::Hold), "{:?}", decision(5));
+}
