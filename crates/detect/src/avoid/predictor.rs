@@ -767,6 +767,9 @@ fn in_words(kinship: Kinship, names: &[String], url: &Url) -> String {
             "the same but for parameters that do not matter".to_owned()
         }
         Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
+        Kinship::Equivalent => {
+            format!("another value of {names} shows the same elsewhere, and the same here ({path})")
+        }
         Kinship::Between => format!("the pages before and after it by {names} show the same"),
         Kinship::Named => format!("a page names it as its own address ({path})"),
         Kinship::Pinned => format!("{names} does not matter, as was said"),

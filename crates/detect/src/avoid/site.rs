@@ -13,11 +13,13 @@ use super::rows::{Row, RowKeys, Rows};
 use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
+use aspects::Aspect;
 use forms::Forms;
 use indexes::{NAMED_BY, NamedUrl, PageIndexes};
 use leads::Leads;
 use relations::{Canonical, Hypothesis, parameter_row, parameter_rows, pool_of};
 
+mod aspects;
 mod forms;
 mod indexes;
 mod leads;
@@ -75,6 +77,8 @@ pub enum Kinship {
     Canonical,
     /// Pages with a lower and with a higher value of a slot were fetched, and both have one content.
     Between,
+    /// A page with another value of a parameter was fetched, and both values show the same in another way of showing them.
+    Equivalent,
     /// The page that links to it was fetched.
     Link,
     /// A page that was fetched names it as its own address.
@@ -139,6 +143,7 @@ struct InFlight {
     row: u64,
     /// The URL without the parameters that do not matter, as the model saw it when requests in flight were last looked through.
     canonical: Canonical,
+    aspects: SmallVec<[Aspect; 2]>,
 }
 
 /// The model of a site; see the module.
@@ -288,9 +293,17 @@ impl Site {
             known.push((set, tells_more));
             tells_more
         };
+        let aspects = Aspect::all_of(target);
+        let by_aspects = |other: &InFlight| {
+            let pairs =
+                aspects.iter().flat_map(|aspect| other.aspects.iter().map(move |other| (aspect, other)));
+            let mut beside = pairs.filter(|(aspect, other)| aspect.is_beside(other));
+            beside.any(|(aspect, other)| tells_more(&aspect.rows(other)))
+        };
         self.in_flight.values().any(|other| {
             let by_canonical = (other.canonical.key == canonical).then_some(&other.canonical.rows);
-            (by_canonical.is_some_and(tells_more) || by_slots(&other.target)) && other.target.key() != own
+            (by_canonical.is_some_and(tells_more) || by_slots(&other.target) || by_aspects(other))
+                && other.target.key() != own
         })
     }
 
@@ -402,7 +415,8 @@ impl Site {
     /// Records that a request for the URL with this hash is in flight, which tests the row with this key, if any.
     pub(crate) fn request_started(&mut self, url: u64, target: Target, row: u64) {
         let canonical = self.canonical(&target);
-        self.in_flight.insert(url, InFlight { target, row, canonical });
+        let aspects = Aspect::all_of(&target);
+        self.in_flight.insert(url, InFlight { target, row, canonical, aspects });
     }
 
     /// Records that a request for the URL with this hash is no longer in flight.
@@ -598,6 +612,9 @@ impl Site {
         for hypothesis in hypotheses {
             let is_dup = hypothesis.holds(content, &self.contents);
             self.rows.observe(&hypothesis.rows, is_dup);
+            if let Some(between) = hypothesis.between {
+                between.implied(is_dup).for_each(|row| self.rows.observe_one(row, is_dup));
+            }
             if is_dup {
                 self.rows.extend_range(hypothesis.row, hypothesis.size, found.apart);
                 if let Some(page) = page {
@@ -624,6 +641,7 @@ impl Site {
         let canonical = self.canonical(target).key;
         let strict = self.strict_canonical(target).key;
         self.stores.store(target, canonical, strict, content);
+        self.stores.aspects.store(target, content, &self.contents);
     }
 
     fn is_wall(&self, content: ContentId) -> bool {

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::aspects::Aspects;
 use super::runs::Runs;
 use crate::avoid::content::ContentId;
 use crate::avoid::rows::RowKeys;
@@ -143,6 +144,7 @@ pub(super) struct PageIndexes {
     pub(super) canonical: ContentIndex,
     pub(super) strict: ContentIndex,
     pub(super) named: HashMap<u64, SmallVec<[NamedUrl; 1]>>,
+    pub(super) aspects: Aspects,
 }
 
 impl PageIndexes {
@@ -155,11 +157,12 @@ impl PageIndexes {
         longer.clear();
         droppings.clear();
         number_of_dropping.clear();
-        let Self { by_free_values, canonical, strict, named, .. } = self;
+        let Self { by_free_values, canonical, strict, named, aspects, .. } = self;
         by_free_values.clear();
         canonical.clear();
         strict.clear();
         named.clear();
+        aspects.clear();
     }
 
     /// Adds a page. `canonical` is the key of its URL without the parameters that do not matter, and `strict` that without those that never did.

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::aspects::Aspect;
 use super::indexes::{Ids, run_key};
 use super::{Kinship, LinkContext, Site};
 use crate::avoid::content::{ContentId, Contents};
@@ -34,6 +35,16 @@ pub(super) struct Hypothesis {
     pub(super) row: u64,
     /// The size of the smallest of the contents.
     pub(super) size: u32,
+    /// The distance of the neighbours, if the hypothesis is about them.
+    pub(super) between: Option<Between>,
+}
+
+/// The neighbours of a value, as the rows about them know them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Between {
+    names: Mix,
+    /// The logarithm of their distance.
+    log: u32,
 }
 
 /// A URL without the parameters that were learnt not to matter.
@@ -48,14 +59,17 @@ pub(super) struct Canonical {
 impl Hypothesis {
     /// A hypothesis that drops no slots.
     fn new(kinship: Kinship, rows: RowKeys, contents: Ids) -> Self {
-        Self { kinship, dropped: SmallVec::new(), rows, contents, parameter: None, row: 0, size: 0 }
+        let dropped = SmallVec::new();
+        Self { kinship, dropped, rows, contents, parameter: None, row: 0, size: 0, between: None }
     }
 
     /// Whether a page with this content is what the hypothesis says.
     pub(super) fn holds(&self, content: ContentId, contents: &Contents) -> bool {
         self.contents.iter().any(|known| match self.kinship {
             // The URLs have different values of the same slots, so each page has words of its own.
-            Kinship::Changed | Kinship::Moved => contents.is_equal_but_own(*known, content),
+            Kinship::Changed | Kinship::Moved | Kinship::Equivalent => {
+                contents.is_equal_but_own(*known, content)
+            }
             _ => contents.is_equal(*known, content),
         })
     }
@@ -91,6 +105,13 @@ impl Site {
                     ..Hypothesis::new(Kinship::Changed, target.changed_rows(set), contents.into())
                 });
             }
+        }
+        for aspect in Aspect::all_of(target) {
+            let equivalents = self.stores.aspects.equivalents(&aspect, &self.contents);
+            found.extend(equivalents.into_iter().map(|(rows, contents)| Hypothesis {
+                dropped: SmallVec::from_slice(&[aspect.name]),
+                ..Hypothesis::new(Kinship::Equivalent, rows, contents)
+            }));
         }
         matched.clear();
         for set in target.removal_sets() {
@@ -200,15 +221,17 @@ impl Site {
             return None;
         }
         let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
+        let between = Between { names, log: length.ilog2() };
         let rows = RowKeys {
             kind: Mix::new(BETWEEN).0,
             names: names.0,
             template: names.0,
-            own: names.with(1 + u64::from(length.ilog2())).0,
+            own: between.row(between.log),
             ..RowKeys::default()
         };
         Some(Hypothesis {
             dropped: SmallVec::from_slice(&[slot.name]),
+            between: Some(between),
             ..Hypothesis::new(Kinship::Between, rows, Ids::from_slice(&[below]))
         })
     }
@@ -272,6 +295,19 @@ impl Site {
             slot.name = slot.base;
         }
         Canonical { key: normal_form(kept.iter()), rows, idle }
+    }
+}
+
+impl Between {
+    fn row(self, log: u32) -> u64 {
+        self.names.with(1 + u64::from(log)).0
+    }
+
+    /// The rows of other distances about which a test says something, too: if far neighbours have a value between them as they say, near ones do, and if near
+    /// ones do not, far ones do not.
+    pub(super) fn implied(self, is_dup: bool) -> impl Iterator<Item = u64> {
+        let logs = if is_dup { 0..self.log } else { self.log + 1..u64::BITS };
+        logs.map(move |log| self.row(log))
     }
 }
 

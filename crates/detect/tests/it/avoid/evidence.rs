@@ -611,3 +611,67 @@ fn a_request_waits_for_a_page_in_flight_that_has_its_content_in_more_than_one_of
     assert!(matches!(decision(2), Decision::Fetch), "{:?}", decision(2));
     assert!(matches!(decision(5), Decision::Hold), "{:?}", decision(5));
 }
+
+/// A history in which the third of every three revisions in a row of a file changes it, learnt in two aspects. `is_alike` says whether what was
+/// changed is seen in both.
+fn aspects(is_alike: bool) -> Predictor {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        learn(&mut predictor, &format!("/raw?rev={}", name(n)), n / 3);
+        let content = if is_alike { n / 3 } else { n };
+        learn(&mut predictor, &format!("/blame?rev={}", name(n)), 1_000 + content);
+    }
+    predictor
+}
+
+#[test]
+fn values_that_show_the_same_in_one_aspect_do_so_in_another_if_they_did_before() {
+    for is_alike in [true, false] {
+        let mut predictor = aspects(is_alike);
+        assert!(!is_skipped(&mut predictor, &format!("/blame?rev={}", name(80))), "nothing is known of it");
+        learn(&mut predictor, &format!("/raw?rev={}", name(80)), 7);
+        let decision = decide(&mut predictor, &format!("/blame?rev={}", name(80)));
+        if let Decision::Skip(reason) = &decision {
+            assert_eq!(reason.kinship, Kinship::Equivalent);
+            let like = [21, 22, 23].map(|n| format!("https://h.example/blame?rev={}", name(n)));
+            assert!(like.iter().any(|like| Some(like) == reason.equals.as_ref()), "{reason:?}");
+        }
+        assert_eq!(matches!(decision, Decision::Skip(_)), is_alike, "{decision:?}");
+    }
+}
+
+#[test]
+fn a_request_waits_for_another_aspect_of_its_value() {
+    for (rev, is_held) in [(80, true), (81, false)] {
+        let mut predictor = aspects(true);
+        let raw = url(&format!("/raw?rev={}", name(80)));
+        predictor.discover(SITE, &raw, None);
+        predictor.request_started(SITE, &raw);
+        let decision = decide(&mut predictor, &format!("/blame?rev={}", name(rev)));
+        assert_eq!(matches!(decision, Decision::Hold), is_held, "{decision:?}");
+    }
+}
+
+#[test]
+fn what_lies_between_far_neighbours_speaks_for_near_ones_and_not_the_other_way_round() {
+    // Lists that are the same from 0 to 999, and different from then on.
+    let is_skipped_after = |tested: u32, asked: u32| {
+        let mut predictor = predictor();
+        for n in 0..20 {
+            for at in [0, tested, 2_000, tested / 2] {
+                learn(
+                    &mut predictor,
+                    &format!("/list/{}?at={at}", name(n)),
+                    2 * n + usize::from(at == 2_000),
+                );
+            }
+        }
+        for at in [0, asked, 2_000] {
+            learn(&mut predictor, &format!("/list/new?at={at}"), 100 + usize::from(at == 2_000));
+        }
+        is_skipped(&mut predictor, &format!("/list/new?at={}", asked / 2))
+    };
+    assert!(is_skipped_after(512, 512), "this very distance was tested");
+    assert!(is_skipped_after(512, 16));
+    assert!(!is_skipped_after(16, 512));
+}
