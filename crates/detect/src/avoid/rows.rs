@@ -392,13 +392,34 @@ impl Rows {
         })
     }
 
-    /// The probability by a row without failures: that it is pure, by Bayes' rule, and else the share of copies under a mixed row.
+    /// The probability that is expected, however few tests the row has: by what is known of its sisters, without caution in either direction.
+    ///
+    /// Nothing is skipped by it. It says how much would be learnt from a page.
+    pub(crate) fn expect(&self, keys: &RowKeys, min_evidence: f64) -> f64 {
+        let own = self.get(keys.own);
+        let has_finer = keys.finer != 0 && self.get(keys.finer).total() >= min_evidence;
+        if keys.pool != 0 || own.nodup >= CLEAN || has_finer || self.is_beyond(keys) {
+            return self.believe(keys, min_evidence).0;
+        }
+        let mixed = (self.mixed[0] + FIRST_WEIGHT * EXPECTED) / (self.mixed[1] + FIRST_WEIGHT);
+        let is_pure = self.is_pure(keys, own, mixed);
+        let expected = PURE * is_pure + mixed * (1.0 - is_pure);
+        let of_values = keys.values.iter().map(|(row, _)| self.get(*row));
+        of_values.fold(expected, |expected, value| expected.min(value.mean(expected, WEIGHT)))
+    }
+
+    /// The probability by a row without failures: that it is pure, and else the share of copies under a mixed row.
     fn believe_clean(&self, keys: &RowKeys, own: Row) -> f64 {
-        let pure = self.share_of_pure(keys);
         let mixed = ((self.mixed[0] + MIXED_WEIGHT * MIXED) / (self.mixed[1] + MIXED_WEIGHT)).max(MIXED);
-        let is_pure = pure / (pure + (1.0 - pure) * mixed.powf(f64::from(own.dup)));
+        let is_pure = self.is_pure(keys, own, mixed);
         // Most mixed rows of a site may hold nearly always: even so, a row that is not pure is worth no more than usual.
         PURE * is_pure + MIXED * (1.0 - is_pure)
+    }
+
+    /// The probability that a row without failures is pure, by Bayes' rule; `mixed` is the share of copies under a mixed one.
+    fn is_pure(&self, keys: &RowKeys, own: Row, mixed: f64) -> f64 {
+        let pure = self.share_of_pure(keys);
+        pure / (pure + (1.0 - pure) * mixed.powf(f64::from(own.dup)))
     }
 
     /// The share of pure rows among the sisters of a row and itself, each group being the prior of the smaller one within it.

@@ -48,6 +48,9 @@ const IDENTITY_VALUES: u8 = 8;
 /// A request waits for a page in flight that has its content with more than this probability: then more than one wait in three saves a
 /// request. With less, a list of which few pages are the same would be fetched one page at a time.
 const WORTH_WAITING: f64 = 0.35;
+/// A link that a skipped page is thought to have is a reason to fetch it if new content is behind it with this probability at least: the worth of a
+/// form times the probability that what it leads to is not known. It bounds what is fetched for links that are nearly always copies.
+const LEAST_EXPECTED: f64 = 0.03;
 /// A content that came unexpectedly this often within a number of pages is a wall: a log-in page, an error, a ban.
 const WALL: u32 = 10;
 const WALL_WINDOW: u32 = 20;
@@ -392,7 +395,10 @@ impl Site {
         let rank = self.leads.rank(url);
         let mut expected = self.forms.expected(raw, rank);
         expected.retain(|link| {
-            self.predict(&link.raw, &self.target(&link.raw), &[], true).probability <= threshold
+            let target = self.target(&link.raw);
+            let is_new = 1.0 - self.expectation(&self.hypotheses(&target, &[]));
+            f64::from(link.worth) * is_new >= LEAST_EXPECTED
+                && self.predict(&link.raw, &target, &[], true).probability <= threshold
         });
         self.forms.test(&expected, rank);
         !expected.is_empty()
@@ -400,7 +406,14 @@ impl Site {
 
     /// Records that a URL redirected to a page that was learnt just now, and whether that had new content.
     pub(crate) fn came(&mut self, raw: &[RawSlot], is_new: bool) {
-        self.forms.came(whole_key(raw), is_new);
+        self.forms.came(whole_key(raw), is_new, 0.0);
+    }
+
+    /// The probability with which the content of a URL with these relations is thought to be known, however few tests they have.
+    fn expectation(&self, hypotheses: &[Hypothesis]) -> f64 {
+        let expected =
+            hypotheses.iter().map(|hypothesis| self.rows.expect(&hypothesis.rows, self.min_evidence));
+        expected.fold(0.0, f64::max)
     }
 
     /// Whether a URL was skipped by a row that the next page to test it contradicted.
@@ -555,15 +568,22 @@ impl Site {
         if self.has_pins {
             self.without_pinned.entry(target.key()).or_insert((number, whole_key(raw)));
         }
+        let is_new = found.is_some_and(|found| found.is_new);
+        let key = whole_key(raw);
+        let mut expected = 0.0;
         if let Some(found) = found {
             let hypotheses = self.hypotheses(target, links);
+            if self.forms.has_lead(key) {
+                expected = self.expectation(&hypotheses);
+            }
             if !found.is_new {
                 self.look_for_walls(&hypotheses, found);
             }
             self.observe(target, hypotheses, found, Some(number), true);
         }
-        self.forms.learn(number, raw, target, found.is_some_and(|found| !found.is_new));
-        (number, found.is_some_and(|found| found.is_new))
+        self.forms.came(key, is_new, expected);
+        self.forms.learn(number, raw, target, found.is_some() && !is_new);
+        (number, is_new)
     }
 
     /// Detects walls: a content that comes again and again where rows with evidence say that each page has its own. Then the responses were

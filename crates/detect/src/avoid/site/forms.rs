@@ -30,7 +30,8 @@ const MAX_LEADS: usize = 100_000;
 const MAX_SLOTS: usize = 32;
 /// A value is looked for in slots with other names, and within other values, if it has so many bytes: shorter ones are equal by chance.
 const LEAST_BYTES: usize = 4;
-/// What a test without new content leaves of the worth of a form, which begins with 1.
+/// What a test without new content leaves of the worth of a form, which begins with 1, if new content was certain. The share is raised to the root of the
+/// probability of new content: a copy that was certain leaves all, and one that was likely counts for less than a surprise.
 const DECAY: f32 = 0.6;
 /// A form of less worth is no reason to fetch a page: after five tests in a row that brought nothing new.
 const LEAST_WORTH: f32 = 0.1;
@@ -73,8 +74,17 @@ struct Form {
     conditions: SmallVec<[(u8, u64); 4]>,
     /// The slots of one of the links; the values of some depend on the page.
     link: Vec<(RawSlot, Value)>,
-    /// The outcomes in their order: the rank of the page that was fetched for a link of this form, or `None` if such a link led to new content.
-    outcomes: VecDeque<Option<u64>>,
+    /// The outcomes in their order: a test, or `None` if the link led to new content.
+    outcomes: VecDeque<Option<Test>>,
+}
+
+/// A page that was fetched for a link of a form, or had such a link and was fetched anyway.
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    /// The rank of the page.
+    rank: u64,
+    /// How much it says against the form that the link led to nothing new, between 0 and 1.
+    weight: f32,
 }
 
 /// A URL that was found by forms, or is expected by them.
@@ -91,6 +101,8 @@ struct Lead {
 #[derive(Clone, Debug)]
 pub(super) struct ExpectedLink {
     form: u32,
+    /// What a test of the form is worth.
+    pub(super) worth: f32,
     key: u64,
     pub(super) raw: Vec<RawSlot>,
 }
@@ -114,11 +126,9 @@ pub(super) struct Forms {
 impl Forms {
     /// Records a page that was learnt, and whether its content was known.
     pub(super) fn learn(&mut self, number: u32, raw: &[RawSlot], target: &Target, is_copy: bool) {
-        let key = whole_key(raw);
         if self.known.len() < MAX_KNOWN {
-            self.known.insert(key);
+            self.known.insert(whole_key(raw));
         }
-        self.came(key, !is_copy);
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
@@ -130,13 +140,22 @@ impl Forms {
         self.recent.push_back(RecentPage { number, raw: raw.to_vec(), kinds, is_copy });
     }
 
-    /// Records that a URL with this key was learnt, or led to a page that was.
-    pub(super) fn came(&mut self, key: u64, is_new: bool) {
+    /// Whether a URL with this key was found by forms, or is expected by them.
+    pub(super) fn has_lead(&self, key: u64) -> bool {
+        self.leads.contains_key(&key)
+    }
+
+    /// Records that a URL with this key was learnt, or led to a page that was. `expected` is the probability with which its content was thought to be known: a
+    /// copy that was foreseen says little against the forms by which it was found.
+    pub(super) fn came(&mut self, key: u64, is_new: bool, expected: f64) {
         let Some(lead) = self.leads.remove(&key) else { return };
+        let weight = (1.0 - expected).sqrt() as f32;
         for form in lead.forms {
             let form = &mut self.forms[form as usize];
             if !lead.is_charged {
-                form.charge(lead.rank);
+                form.charge(lead.rank, weight);
+            } else if !is_new {
+                form.weigh(lead.rank, weight);
             }
             if is_new {
                 form.reward();
@@ -193,9 +212,10 @@ impl Forms {
         let expected = forms.iter().filter_map(|number| {
             let form = &self.forms[*number as usize];
             let applies = form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
-            let key = (applies && form.worth(rank) >= LEAST_WORTH).then(|| form.key(raw, &values))?;
+            let worth = if applies { form.worth(rank) } else { 0.0 };
+            let key = (worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
             let is_known = self.known.contains(&key);
-            (!is_known).then(|| ExpectedLink { form: *number, key, raw: form.link_of(raw) })
+            (!is_known).then(|| ExpectedLink { form: *number, worth, key, raw: form.link_of(raw) })
         });
         expected.collect()
     }
@@ -208,7 +228,7 @@ impl Forms {
                 continue;
             }
             tested.push(link.form);
-            self.forms[link.form as usize].charge(rank);
+            self.forms[link.form as usize].charge(rank, 1.0);
             let lead = self.leads.entry(link.key).or_default();
             if !std::mem::replace(&mut lead.is_charged, true) {
                 lead.forms.clear();
@@ -274,8 +294,16 @@ impl LinkShape {
 
 impl Form {
     /// Lowers the worth by a test of a page with this rank.
-    fn charge(&mut self, rank: u64) {
-        self.add(Some(rank));
+    fn charge(&mut self, rank: u64, weight: f32) {
+        self.add(Some(Test { rank, weight }));
+    }
+
+    /// Sets the weight of the last test of a page with this rank, after its outcome is known.
+    fn weigh(&mut self, rank: u64, weight: f32) {
+        let mut tests = self.outcomes.iter_mut().rev().flatten();
+        if let Some(test) = tests.find(|test| test.rank == rank) {
+            test.weight = weight;
+        }
     }
 
     /// Raises the worth by a link that led to new content.
@@ -283,7 +311,7 @@ impl Form {
         self.add(None);
     }
 
-    fn add(&mut self, outcome: Option<u64>) {
+    fn add(&mut self, outcome: Option<Test>) {
         if self.outcomes.len() == MAX_TESTS {
             self.outcomes.pop_front();
         }
@@ -295,7 +323,7 @@ impl Form {
     fn worth(&self, rank: u64) -> f32 {
         self.outcomes.iter().fold(1.0, |worth: f32, outcome| match outcome {
             None => (worth + 1.0 - DECAY).min(1.0),
-            Some(tested) if *tested <= rank => worth * DECAY,
+            Some(test) if test.rank <= rank => worth * DECAY.powf(test.weight),
             Some(_) => worth,
         })
     }

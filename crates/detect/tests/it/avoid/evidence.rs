@@ -675,3 +675,32 @@ fn what_lies_between_far_neighbours_speaks_for_near_ones_and_not_the_other_way_r
     assert!(is_skipped_after(512, 16));
     assert!(!is_skipped_after(16, 512));
 }
+
+#[test]
+fn copies_that_were_foreseen_do_not_end_a_form_of_links() {
+    // Six of ten notes in a row are the remarks on the same article, or on another one.
+    let fetched = |is_foreseen: bool| {
+        let notes = |n: usize| if n % 10 < 6 { 1_000 + n } else { 5_000 + n };
+        let mut predictor = articles_with_notes(true);
+        for n in (60..160).chain(10..60) {
+            let of = if is_foreseen { n } else { n + 1_000 };
+            learn(&mut predictor, &format!("/remarks?on=art{of}"), 1_000 + n);
+            if n >= 60 {
+                learn(&mut predictor, &format!("/notes?of=art{n}"), notes(n));
+            }
+        }
+        let mut is_fetched = |n: &usize| {
+            let is_fetched = matches!(at_the_end(&mut predictor, *n), Decision::Explore(_));
+            if is_fetched {
+                let page = learn(&mut predictor, &format!("/article?id=art{n}&sid=new"), *n);
+                let path = format!("/notes?of=art{n}");
+                predictor.discover(SITE, &url(&path), Some(LinkContext { page, position: 3 }));
+                learn(&mut predictor, &path, notes(*n));
+            }
+            is_fetched
+        };
+        (10..60).filter(|n| is_fetched(n)).count()
+    };
+    let (foreseen, surprising) = (fetched(true), fetched(false));
+    assert_eq!((foreseen, surprising), (50, 5));
+}
