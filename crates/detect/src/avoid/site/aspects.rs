@@ -60,9 +60,11 @@ struct Shown {
 pub(super) struct Aspects {
     frames: Vec<Frame>,
     number_of_frame: HashMap<u64, u32>,
-    /// By subject and value.
-    shown: HashMap<u64, SmallVec<[Shown; 2]>>,
-    /// By subject, frame, and group of contents, the values with that content.
+    /// By subject and value, the first aspect. Most values have no other one, and take about 25 bytes each.
+    first: HashMap<u64, Shown>,
+    /// By subject and value, all aspects of those that have several.
+    several: HashMap<u64, SmallVec<[Shown; 2]>>,
+    /// By subject, frame, and group of contents, the values with that content and several aspects.
     values: HashMap<u64, SmallVec<[u32; 4]>>,
 }
 
@@ -133,36 +135,61 @@ impl Aspect {
 
 impl Aspects {
     pub(super) fn clear(&mut self) {
-        let Self { frames, number_of_frame, shown, values } = self;
+        let Self { frames, number_of_frame, first, several, values } = self;
         frames.clear();
         number_of_frame.clear();
-        shown.clear();
+        first.clear();
+        several.clear();
         values.clear();
     }
 
     /// Adds a page.
     pub(super) fn store(&mut self, target: &Target, content: ContentId, contents: &Contents) {
         for aspect in Aspect::all_of(target) {
-            let frame = self.number_of(&aspect.frame);
-            let shown = self.shown.entry(aspect.shown_key(aspect.value)).or_default();
-            if let Some(known) = shown.iter_mut().find(|known| known.frame == frame) {
-                known.content = content;
+            let key = aspect.shown_key(aspect.value);
+            let added = Shown { frame: self.number_of(&aspect.frame), content };
+            let first = self.first.entry(key).or_insert(added);
+            if first.frame == added.frame && !self.several.contains_key(&key) {
+                *first = added;
+                continue;
+            }
+            let first = *first;
+            let shown = self.several.entry(key).or_default();
+            let is_second = shown.is_empty();
+            if is_second {
+                shown.push(first);
+            }
+            if let Some(known) = shown.iter_mut().find(|known| known.frame == added.frame) {
+                *known = added;
             } else {
                 if shown.len() == ASPECTS_OF_VALUE {
                     shown.remove(0);
                 }
-                shown.push(Shown { frame, content });
+                shown.push(added);
             }
-            for group in groups(content, contents) {
-                let values = self.values.entry(aspect.values_key(frame, group)).or_default();
-                if !values.contains(&aspect.value) {
-                    if values.len() == VALUES_OF_CONTENT {
-                        values.remove(0);
-                    }
-                    values.push(aspect.value);
-                }
+            for shown in is_second.then_some(first).into_iter().chain([added]) {
+                self.add_value(&aspect, shown, contents);
             }
         }
+    }
+
+    fn add_value(&mut self, aspect: &Aspect, shown: Shown, contents: &Contents) {
+        for group in groups(shown.content, contents) {
+            let values = self.values.entry(aspect.values_key(shown.frame, group)).or_default();
+            if !values.contains(&aspect.value) {
+                if values.len() == VALUES_OF_CONTENT {
+                    values.remove(0);
+                }
+                values.push(aspect.value);
+            }
+        }
+    }
+
+    /// The pages that show a value of the subject of an aspect.
+    fn shown(&self, aspect: &Aspect, value: u32) -> &[Shown] {
+        let key = aspect.shown_key(value);
+        let first = || self.first.get(&key).map_or(&[][..], std::slice::from_ref);
+        self.several.get(&key).map_or_else(first, SmallVec::as_slice)
     }
 
     fn number_of(&mut self, frame: &Frame) -> u32 {
@@ -175,7 +202,7 @@ impl Aspects {
     /// By each other aspect in which the value of this one was fetched: the contents that this one has with the values that show the same there,
     /// with the rows that say whether that means anything.
     pub(super) fn equivalents(&self, aspect: &Aspect, contents: &Contents) -> SmallVec<[(RowKeys, Ids); 2]> {
-        let shown = self.shown.get(&aspect.shown_key(aspect.value)).into_iter().flatten();
+        let shown = self.shown(aspect, aspect.value);
         let Some(own) = self.number_of_frame.get(&aspect.frame.hash).copied() else {
             return SmallVec::new();
         };
@@ -183,7 +210,7 @@ impl Aspects {
             let found = self.with_same(aspect, own, shown, contents);
             (!found.is_empty()).then(|| (aspect.rows_by(&self.frames[shown.frame as usize]), found))
         };
-        shown.filter(|shown| shown.frame != own).filter_map(by).collect()
+        shown.iter().filter(|shown| shown.frame != own).filter_map(by).collect()
     }
 
     fn with_same(&self, aspect: &Aspect, own: u32, shown: &Shown, contents: &Contents) -> Ids {
@@ -191,8 +218,8 @@ impl Aspects {
         for group in groups(shown.content, contents) {
             let values = self.values.get(&aspect.values_key(shown.frame, group)).into_iter().flatten();
             for value in values.filter(|value| **value != aspect.value) {
-                let shown = self.shown.get(&aspect.shown_key(*value)).into_iter().flatten();
-                if let Some(same) = shown.into_iter().find(|shown| shown.frame == own) {
+                let same = self.shown(aspect, *value).iter().find(|shown| shown.frame == own);
+                if let Some(same) = same {
                     remember(&mut found, same.content, CONTENTS);
                 }
             }
