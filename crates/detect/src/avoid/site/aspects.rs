@@ -5,6 +5,7 @@
 //! it did not.
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use smallvec::SmallVec;
 
 use super::indexes::{Ids, remember};
@@ -20,6 +21,8 @@ const PARAMETERS: usize = 4;
 /// The most aspects that are remembered of one value, and the most values with one content.
 const ASPECTS_OF_VALUE: usize = 16;
 const VALUES_OF_CONTENT: usize = 16;
+/// The most frames that are told apart, 0.2 KB each; pages in others are no aspects. A site has that many if nearly each URL has parameters of its own.
+const MAX_FRAMES: usize = 65_536;
 /// The most contents that a URL may have by one aspect.
 const CONTENTS: usize = 8;
 
@@ -147,7 +150,8 @@ impl Aspects {
     pub(super) fn store(&mut self, target: &Target, content: ContentId, contents: &Contents) {
         for aspect in Aspect::all_of(target) {
             let key = aspect.shown_key(aspect.value);
-            let added = Shown { frame: self.number_of(&aspect.frame), content };
+            let Some(frame) = self.number_of(&aspect.frame) else { continue };
+            let added = Shown { frame, content };
             let first = self.first.entry(key).or_insert(added);
             if first.frame == added.frame && !self.several.contains_key(&key) {
                 *first = added;
@@ -192,11 +196,16 @@ impl Aspects {
         self.several.get(&key).map_or_else(first, SmallVec::as_slice)
     }
 
-    fn number_of(&mut self, frame: &Frame) -> u32 {
-        *self.number_of_frame.entry(frame.hash).or_insert_with(|| {
-            self.frames.push(frame.clone());
-            self.frames.len() as u32 - 1
-        })
+    fn number_of(&mut self, frame: &Frame) -> Option<u32> {
+        let next = self.frames.len();
+        match self.number_of_frame.entry(frame.hash) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(_) if next >= MAX_FRAMES => None,
+            Entry::Vacant(new) => {
+                self.frames.push(frame.clone());
+                Some(*new.insert(next as u32))
+            }
+        }
     }
 
     /// By each other aspect in which the value of this one was fetched: the contents that this one has with the values that show the same there,
