@@ -768,7 +768,7 @@ fn in_words(kinship: Kinship, names: &[String], url: &Url) -> String {
         }
         Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
         Kinship::Equivalent => {
-            format!("another value of {names} shows the same elsewhere, and the same here ({path})")
+            format!("two values of {names} that show the same elsewhere do so at {path}, too")
         }
         Kinship::Between => format!("the pages before and after it by {names} show the same"),
         Kinship::Named => format!("a page names it as its own address ({path})"),

@@ -633,6 +633,8 @@ fn values_that_show_the_same_in_one_aspect_do_so_in_another_if_they_did_before()
         let decision = decide(&mut predictor, &format!("/blame?rev={}", name(80)));
         if let Decision::Skip(reason) = &decision {
             assert_eq!(reason.kinship, Kinship::Equivalent);
+            let rule = r#"two values of "rev" that show the same elsewhere do so at /blame, too"#;
+            assert!(reason.to_string().starts_with(rule), "{reason}");
             let like = [21, 22, 23].map(|n| format!("https://h.example/blame?rev={}", name(n)));
             assert!(like.iter().any(|like| Some(like) == reason.equals.as_ref()), "{reason:?}");
         }
