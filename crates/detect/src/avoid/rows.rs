@@ -356,8 +356,7 @@ impl Rows {
             return self.believe_pool(keys.pool);
         }
         let own = self.get(keys.own);
-        let finer = self.get(keys.finer);
-        if own.nodup >= CLEAN || (keys.finer != 0 && finer.total() >= min_evidence) {
+        if self.has_own_say(keys, own, min_evidence) {
             return self.believe_mixed(keys, min_evidence);
         }
         let mut probability = self.believe_clean(keys, own);
@@ -373,6 +372,11 @@ impl Rows {
             probability = probability.min(UNTESTED);
         }
         (probability, own)
+    }
+
+    /// Whether the tests of a row decide, and not what its sisters are: one of them failed, or a finer row has enough.
+    fn has_own_say(&self, keys: &RowKeys, own: Row, min_evidence: f64) -> bool {
+        own.nodup >= CLEAN || (keys.finer != 0 && self.get(keys.finer).total() >= min_evidence)
     }
 
     fn believe_pool(&self, pool: u64) -> (f64, Row) {
@@ -397,8 +401,7 @@ impl Rows {
     /// Nothing is skipped by it. It says how much would be learnt from a page.
     pub(crate) fn expect(&self, keys: &RowKeys, min_evidence: f64) -> f64 {
         let own = self.get(keys.own);
-        let has_finer = keys.finer != 0 && self.get(keys.finer).total() >= min_evidence;
-        if keys.pool != 0 || own.nodup >= CLEAN || has_finer || self.is_beyond(keys) {
+        if keys.pool != 0 || self.has_own_say(keys, own, min_evidence) || self.is_beyond(keys) {
             return self.believe(keys, min_evidence).0;
         }
         let mixed = (self.mixed[0] + FIRST_WEIGHT * EXPECTED) / (self.mixed[1] + FIRST_WEIGHT);

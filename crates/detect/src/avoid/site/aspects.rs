@@ -1,8 +1,8 @@
 //! Aspects: the several ways in which a site shows one thing, as a file at a revision that is shown with colours, raw, and as a history.
 //!
 //! Two values of a parameter that show the same in one aspect do so in others, too: a file that did not change between two revisions did not
-//! change in its raw form. Whether that holds is learnt for each pair of aspects, because it needs not: a directory may change where a file in
-//! it did not.
+//! change in its raw form. Whether that holds is learnt for each pair of aspects, because it need not hold: a directory may change where
+//! a file in it did not.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -16,10 +16,11 @@ use crate::avoid::rows::RowKeys;
 use crate::avoid::shape::{Mix, Name};
 use crate::avoid::target::Target;
 
-/// The most parameters of a URL of which it is an aspect.
+/// The most parameters of a URL whose values it is an aspect of.
 const PARAMETERS: usize = 4;
-/// The most aspects that are remembered of one value, and the most values with one content.
+/// The most aspects that are remembered of one value.
 const ASPECTS_OF_VALUE: usize = 16;
+/// The most values that are remembered of those with one content.
 const VALUES_OF_CONTENT: usize = 16;
 /// The most frames that are told apart, 0.2 KB each; pages in others are no aspects. A site has that many if nearly each URL has parameters of its own.
 const MAX_FRAMES: usize = 65_536;
@@ -180,12 +181,7 @@ impl Aspects {
     fn add_value(&mut self, aspect: &Aspect, shown: Shown, contents: &Contents) {
         for group in groups(shown.content, contents) {
             let values = self.values.entry(aspect.values_key(shown.frame, group)).or_default();
-            if !values.contains(&aspect.value) {
-                if values.len() == VALUES_OF_CONTENT {
-                    values.remove(0);
-                }
-                values.push(aspect.value);
-            }
+            remember(values, aspect.value, VALUES_OF_CONTENT);
         }
     }
 

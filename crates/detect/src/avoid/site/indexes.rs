@@ -1,7 +1,7 @@
 //! The pages of a site that were fetched, indexed by what they have in common with other URLs.
 
 use hashbrown::HashMap;
-use smallvec::SmallVec;
+use smallvec::{Array, SmallVec};
 
 use super::aspects::Aspects;
 use super::runs::Runs;
@@ -222,11 +222,12 @@ pub(super) fn run_key(changed: u64, slot: &Slot) -> u64 {
     Mix(changed).with(slot.place.sort as u64).0
 }
 
-pub(super) fn remember(ids: &mut Ids, content: ContentId, most: usize) {
-    if !ids.contains(&content) {
-        if ids.len() == most {
-            ids.remove(0);
+/// Adds a number to a list of the newest ones, unless it is there.
+pub(super) fn remember<A: Array<Item = u32>>(list: &mut SmallVec<A>, number: u32, most: usize) {
+    if !list.contains(&number) {
+        if list.len() == most {
+            list.remove(0);
         }
-        ids.push(content);
+        list.push(number);
     }
 }

@@ -612,8 +612,8 @@ fn a_request_waits_for_a_page_in_flight_that_has_its_content_in_more_than_one_of
     assert!(matches!(decision(5), Decision::Hold), "{:?}", decision(5));
 }
 
-/// A history in which the third of every three revisions in a row of a file changes it, learnt in two aspects. `is_alike` says whether what was
-/// changed is seen in both.
+/// A file that changes with every third revision, learnt in two aspects. `is_alike` says whether the second aspect is also the same for three
+/// revisions, or differs with each.
 fn aspects(is_alike: bool) -> Predictor {
     let mut predictor = predictor();
     for n in 0..60 {
