@@ -188,6 +188,9 @@ struct LearntPage {
     site: Arc<str>,
     page: u32,
     links: Arc<LinkPlaces>,
+    /// Whether the callback asked for a URL of the site that is none of its links as they are written: then nothing is known of links that are not
+    /// followed, because they may be followed under another URL.
+    has_other_urls: Arc<AtomicBool>,
 }
 
 /// A request that waits for another one to finish waits this long the first time; the next constants are the number of
@@ -552,17 +555,26 @@ impl SpiderMiddleware for AvoidDup {
             number
         };
         cx.stats().inc("avoid_dup/learnt");
-        page.extensions.insert(LearntPage { site, page: number, links: Arc::new(links) });
+        page.extensions.insert(LearntPage {
+            site,
+            page: number,
+            links: Arc::new(links),
+            has_other_urls: Arc::default(),
+        });
         Ok(OnPage::Parse)
     }
 
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
         let learnt = page.extensions.get::<LearntPage>();
         match learnt.filter(|learnt| self.is_of_site(&request.url, &learnt.site)) {
-            Some(LearntPage { site, page, links }) => {
+            Some(LearntPage { site, page, links, has_other_urls }) => {
                 if let Some(predictor) = self.model().of(site) {
                     let mut links = links.contexts(&request.url, *page);
-                    predictor.discover(site, &request.url, links.next());
+                    let first = links.next();
+                    if first.is_none() {
+                        has_other_urls.store(true, Ordering::Relaxed);
+                    }
+                    predictor.discover(site, &request.url, first);
                     links.for_each(|link| predictor.link(site, &request.url, link));
                 }
             }
@@ -589,6 +601,15 @@ impl Observer for AvoidDup {
                     self.learn_redirect(&request.url, to);
                 }
                 self.request_finished(&request.url);
+            }
+            // Its callback gave all the requests that it would give.
+            Event::PageDelivered { found, .. } => {
+                if let Some(LearntPage { site, page, links, has_other_urls }) = found.get()
+                    && !has_other_urls.load(Ordering::Relaxed)
+                    && let Some(predictor) = self.model().of(site)
+                {
+                    predictor.refuse_others(site, *page, links);
+                }
             }
             Event::RequestLeftDownloader { request, error: Some(_) } => self.request_finished(&request.url),
             // The request was dropped by a middleware between this one and the network.

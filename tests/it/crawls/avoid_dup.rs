@@ -6,6 +6,7 @@ use huntsman::middleware::{AvoidDup, Defaults};
 use huntsman::store::Backend;
 use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, meta, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
+use url::Url;
 
 use super::support::Log;
 
@@ -108,6 +109,52 @@ async fn errors_are_not_learnt_from() {
     });
     let report = crawler(spider, &web).set("avoid_dup_content_initial_queue_limit", 0).run().await.unwrap();
     assert_eq!((web.urls().len(), report.stat("avoid_dup/learnt")), (201, 1));
+}
+
+/// 300 articles under two addresses. Those under the second address link to notes of their own. Another page links to the first of the notes, too.
+fn articles_with_notes() -> ScriptedDownloader {
+    ScriptedDownloader::new().otherwise(|request, _| {
+        let (mut id, mut is_copy) = (None, false);
+        for (name, value) in request.url.query_pairs() {
+            id = id.or_else(|| value.trim_start_matches("id").parse::<usize>().ok());
+            is_copy |= name == "sid";
+        }
+        Reply::html(match (request.url.path(), id) {
+            ("/", _) => {
+                let article = |n| format!("<a href='/p?id=id{n}'>x</a> <a href='/p?id=id{n}&sid=s{n}'>y</a>");
+                (0..300).map(article).collect::<String>() + "<a href='/more'>more</a>"
+            }
+            ("/more", _) => (20..22).map(|n| format!("<a href='/notes?of=id{n}'>notes</a>")).collect(),
+            ("/notes", Some(n)) => format!("<p>{}", words(1_000 + n)),
+            ("/p", Some(n)) => {
+                let notes = if is_copy { format!("/notes?of=id{n}") } else { "/".to_owned() };
+                format!("<main><p>{}</main><a href='{notes}'>notes</a>", words(n))
+            }
+            _ => return Reply::status(404),
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_are_not_fetched_for_links_of_which_most_are_not_followed() {
+    let explored = |follows_all: bool| async move {
+        let web = articles_with_notes();
+        let spider = spider_fn(["http://a.test/"], move |page: &Page, out: &mut Output<String>| {
+            let is_followed = |url: &Url| {
+                let is_first = ["id20", "id21"].iter().any(|id| url.as_str().ends_with(id));
+                follows_all || is_first || url.path() != "/notes"
+            };
+            page.links().into_iter().filter(is_followed).for_each(|url| out.request(Request::get(url)));
+            Ok(())
+        });
+        let report = crawler(spider, &web).set("avoid_dup_content_exploration", 0.0).run().await.unwrap();
+        let notes = web.urls().iter().filter(|url| url.contains("/notes")).count();
+        (notes, report.stat("avoid_dup/explored"))
+    };
+    let (notes, explored_all) = explored(true).await;
+    assert!(notes == 300 && explored_all > 200, "{notes} notes, {explored_all} copies for them");
+    let (notes, explored) = explored(false).await;
+    assert!(notes == 2 && explored <= 2, "{notes} notes, {explored} copies in vain");
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use super::predictor::{Options, Predictor};
 use super::site::LinkContext;
 
 /// The format version that is written; the first byte of a batch.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 /// The oldest version that is read.
 const OLDEST: u8 = 1;
 /// The level of zstd.
@@ -59,6 +59,12 @@ pub(crate) enum Event<'a> {
         named: Cow<'a, str>,
     },
     Link {
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
+        page: u32,
+    },
+    /// A page links to a URL that the crawl does not fetch.
+    Refuse {
         site: Cow<'a, str>,
         url: Cow<'a, str>,
         page: u32,
@@ -184,7 +190,7 @@ impl Predictor {
 fn write(out: &mut Vec<u8>, event: &Event<'_>) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth.
+        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth, 12 with the fifth.
         Event::Learn { site, url, .. } => (7, site, url),
         Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
@@ -192,6 +198,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
         Event::Claim { site, url, .. } => (6, site, url),
         Event::Link { site, url, .. } => (10, site, url),
         Event::GiveBack { site, url } => (11, site, url),
+        Event::Refuse { site, url, .. } => (12, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -229,7 +236,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
             out.extend_from_slice(&page.to_le_bytes());
             put_text(out, named);
         }
-        Event::Link { page, .. } => out.extend_from_slice(&page.to_le_bytes()),
+        Event::Link { page, .. } | Event::Refuse { page, .. } => out.extend_from_slice(&page.to_le_bytes()),
         Event::GiveBack { .. } => {}
     }
 }
@@ -284,6 +291,7 @@ fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
         6 => Event::Claim { site, page: value(rest)?, url, named: Cow::Owned(text(rest)?) },
         10 => Event::Link { site, url, page: value(rest)? },
         11 => Event::GiveBack { site, url },
+        12 => Event::Refuse { site, url, page: value(rest)? },
         _ => return None,
     })
 }

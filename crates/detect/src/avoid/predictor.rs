@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -47,6 +47,10 @@ const RANK_SHIFT: u32 = 34;
 const MAX_TESTS: usize = 2;
 /// The most requests on hold that are remembered.
 const MAX_HELD: usize = 100_000;
+/// The most links of a page of which it is noted that they are not followed.
+const REFUSED_OF_PAGE: usize = 256;
+/// The most URLs of which it is remembered that they were told not to be followed.
+const MAX_REFUSED: usize = 65_536;
 /// The most redirects to one page that are remembered.
 const REDIRECTS_OF_PAGE: usize = 8;
 /// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
@@ -124,6 +128,8 @@ pub struct Predictor {
     exploring: HashMap<u64, Exploration>,
     /// By the hash of a URL that is not yet learnt, the URLs that redirected to it.
     redirects: HashMap<u64, Vec<Url>>,
+    /// The hashes of URLs that were told not to be followed lately.
+    refused: HashSet<u64>,
     /// The last URL that was to be fetched.
     tested: Option<Tested>,
     /// By the hashes of URLs on hold, and whether they were skipped before, the versions of their sites at which they were decided.
@@ -214,6 +220,40 @@ impl Predictor {
             for position in places {
                 self.link_found(site, url, hash, LinkContext { page, position: *position });
             }
+        }
+    }
+
+    /// Records that the crawl follows no other links of the page with this number than those that were found: the rest of them leads to what it does not
+    /// fetch, by its rules or because it ends there. Pages that are skipped are not fetched for such links.
+    ///
+    /// It takes as long as a look at each link, and some us for each of the first 256 that are not followed and were not told lately.
+    pub fn refuse_others(&mut self, site: &str, page: u32, links: &LinkPlaces) {
+        let mut told = 0;
+        for (url, hash, _) in links.linked() {
+            let is_known = self.links.contains_key(&hash)
+                || self.refused.contains(&hash)
+                || self.sites.get(site).is_some_and(|model| model.is_found(hash));
+            if is_known {
+                continue;
+            }
+            if told == REFUSED_OF_PAGE {
+                return;
+            }
+            told += 1;
+            if self.refused.len() >= MAX_REFUSED {
+                self.refused.clear();
+            }
+            self.refused.insert(hash);
+            if let Ok(url) = Url::parse(url) {
+                self.refuse(site, &url, page);
+            }
+        }
+    }
+
+    fn refuse(&mut self, site: &str, url: &Url, page: u32) {
+        let raw = raw_slots(url, &self.overrides);
+        if self.site(site).refuse(&raw, page) {
+            self.journal.add(|| Event::Refuse { site: site.into(), url: url.as_str().into(), page });
         }
     }
 
@@ -623,6 +663,11 @@ impl Predictor {
                     let (number, is_new) = model.learn_texts(&raw, texts, &links);
                     self.log_bytes = self.log_bytes.saturating_sub(freed);
                     self.learnt(&site, &url, number, is_new);
+                }
+            }
+            Event::Refuse { site, url, page } => {
+                if let Ok(url) = Url::parse(&url) {
+                    self.refuse(&site, &url, page);
                 }
             }
             Event::GiveBack { site, url } => {

@@ -363,6 +363,20 @@ impl Site {
         self.leads.link(url, page)
     }
 
+    /// Whether a page is known that links to the URL with this hash, which may be fetched.
+    pub(crate) fn is_found(&self, url: u64) -> bool {
+        self.leads.is_found(url)
+    }
+
+    /// Records that a page links to a URL that the crawl does not fetch; returns whether that is news.
+    pub(crate) fn refuse(&mut self, raw: &[RawSlot], page: u32) -> bool {
+        let is_first = self.forms.refuse(raw);
+        if is_first {
+            self.leads.refuse(page);
+        }
+        is_first
+    }
+
     /// Records that the page with this number is that of the URL with this hash.
     pub(crate) fn is_page_of(&mut self, page: u32, url: u64) {
         self.leads.learn(url, page);
@@ -394,10 +408,11 @@ impl Site {
     pub(crate) fn test_forms(&mut self, url: u64, raw: &[RawSlot], threshold: f64) -> bool {
         let rank = self.leads.rank(url);
         let mut expected = self.forms.expected(raw, rank);
+        let followed = if expected.is_empty() { 0.0 } else { self.leads.share_followed(rank) };
         expected.retain(|link| {
             let target = self.target(&link.raw);
             let is_new = 1.0 - self.expectation(&self.hypotheses(&target, &[]));
-            f64::from(link.worth) * is_new >= LEAST_EXPECTED
+            f64::from(link.worth) * is_new * followed >= LEAST_EXPECTED
                 && self.predict(&link.raw, &target, &[], true).probability <= threshold
         });
         self.forms.test(&expected, rank);

@@ -184,7 +184,7 @@ impl Answer {
         let places = LinkPlaces::of(scan.links(&body), None, |address| {
             let mut to = resolve(address)?;
             to.set_fragment(None);
-            numbers.contains_key(&to).then_some(to)
+            (to.host_str() == url.host_str() || numbers.contains_key(&to)).then_some(to)
         });
         let canonical = scan.canonical(&body).and_then(resolve);
         let canonical = canonical.filter(|named| named.host_str() == url.host_str());

@@ -252,6 +252,7 @@ impl Crawl<'_> {
                 self.predictor.link(site, url, context);
             }
         }
+        self.predictor.refuse_others(site, learnt, &page.places);
     }
 
     /// Finds out why a page was fetched whose content had been fetched before.

@@ -20,6 +20,8 @@ use crate::avoid::target::Target;
 const RECENT: usize = 64;
 /// The most URLs of which it is remembered that they were found; about 16 bytes each.
 const MAX_KNOWN: usize = 1_000_000;
+/// The most URLs of which it is remembered that the crawl does not fetch them; about 16 bytes each.
+const MAX_REFUSED: usize = 262_144;
 /// The most forms; about 0.5 KB each.
 const MAX_FORMS: usize = 4_096;
 /// The most forms that are remembered after one link.
@@ -113,6 +115,8 @@ pub(super) struct Forms {
     recent: VecDeque<RecentPage>,
     /// The keys of all URLs that were found.
     known: HashSet<u64>,
+    /// The keys of URLs that pages link to and the crawl does not fetch.
+    refused: HashSet<u64>,
     forms: Vec<Form>,
     /// By their hashes.
     numbers: HashMap<u64, u32>,
@@ -163,6 +167,12 @@ impl Forms {
         }
     }
 
+    /// Records that a page links to a URL that the crawl does not fetch; returns whether no page before it did.
+    pub(super) fn refuse(&mut self, raw: &[RawSlot]) -> bool {
+        let key = whole_key(raw);
+        self.refused.len() < MAX_REFUSED && !self.known.contains(&key) && self.refused.insert(key)
+    }
+
     /// Records that a URL was found, with the page that links to it; `rank` tells the rank of a page in a breadth-first crawl. Only the first page counts: a page leads to what no
     /// other page led to before.
     pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<u32>, rank: impl FnOnce(u32) -> u64) {
@@ -170,6 +180,7 @@ impl Forms {
         if self.known.len() >= MAX_KNOWN || !self.known.insert(key) {
             return;
         }
+        self.refused.remove(&key);
         let Some(page) = page else { return };
         let page = self.recent.iter().rev().find(|recent| recent.number == page);
         let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
@@ -214,7 +225,7 @@ impl Forms {
             let applies = form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
             let worth = if applies { form.worth(rank) } else { 0.0 };
             let key = (worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
-            let is_known = self.known.contains(&key);
+            let is_known = self.known.contains(&key) || self.refused.contains(&key);
             (!is_known).then(|| ExpectedLink { form: *number, worth, key, raw: form.link_of(raw) })
         });
         expected.collect()

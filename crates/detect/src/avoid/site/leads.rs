@@ -19,6 +19,14 @@ const EXACT_PLACES: u32 = 32;
 const NEAREST_COPIES: usize = 16;
 /// The most rows that are remembered for a page, with that of its kind.
 const ROWS_OF_PAGE: usize = 9;
+/// As many pages before and as many after a page tell whether the crawl still follows links there.
+const NEIGHBOURS: usize = 8;
+/// Before any page tells otherwise, links are followed; that counts as so much of a page.
+const FOLLOWED_AT_FIRST: f32 = 0.5;
+/// The most pages that are in an order of all pages; of more, every second or third or n-th is.
+const MAX_ORDERED: usize = 65_536;
+/// The order of pages is made anew if there are so many pages more, as a share of those before.
+const REORDER: usize = 32;
 /// What is known of a kind of pages counts as so many copies by each of their rows: as what a more general row says counts in a finer one.
 const COPIES_OF_KIND: f64 = 1.0;
 
@@ -37,6 +45,10 @@ pub(super) struct Leads {
     rows: HashMap<u64, (u32, u32)>,
     /// By row, some copies that tested it: those that come first in a breadth-first crawl.
     nearest: HashMap<u64, SmallVec<[u32; 4]>>,
+    /// Pages in the order of a breadth-first crawl: their ranks and the shares of their links that are followed.
+    ordered: Vec<(u64, f32)>,
+    /// The number of pages when they were ordered.
+    ordered_at: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +57,9 @@ struct LinkingPage {
     url: u64,
     /// The number of its links so far that led to new URLs, or were nearer to the start than earlier links to the same URL.
     links: u32,
+    /// The number of URLs that were found on it first, and of those first seen on it which the crawl does not fetch.
+    followed: u16,
+    refused: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +84,53 @@ impl Leads {
             let (place, rank) = self.next_link(page);
             self.found.insert(url, Found { page, nearest: page, place, rank, is_only: true, is_new: false });
             self.count_link(page);
+            if let Some(page) = self.pages.get_mut(page as usize) {
+                page.followed = page.followed.saturating_add(1);
+            }
         }
+    }
+
+    /// Whether a page is known that links to the URL with this hash.
+    pub(super) fn is_found(&self, url: u64) -> bool {
+        self.found.contains_key(&url)
+    }
+
+    /// Records that a page links to a URL that the crawl does not fetch, and that no page linked to before.
+    pub(super) fn refuse(&mut self, page: u32) {
+        if self.found.len() < MAX_FOUND
+            && let Some(page) = self.pages.get_mut(page as usize)
+        {
+            page.refused = page.refused.saturating_add(1);
+        }
+    }
+
+    /// The share of the links to new URLs that the crawl follows on pages of about this rank. A crawl that ends at some distance, or follows links of some
+    /// depth only, follows nearly all before that and hardly any after it; so what is said is the higher one of the shares before and after the page.
+    pub(super) fn share_followed(&mut self, rank: u64) -> f64 {
+        if self.ordered_at == 0 || self.pages.len() > self.ordered_at + self.ordered_at / REORDER {
+            self.order_pages();
+        }
+        let at = self.ordered.partition_point(|(other, _)| *other < rank);
+        let share = |pages: &[(u64, f32)]| {
+            let sum: f32 = pages.iter().map(|(_, share)| share).sum();
+            f64::from((sum + FOLLOWED_AT_FIRST) / (pages.len() as f32 + FOLLOWED_AT_FIRST))
+        };
+        let (before, after) = self.ordered.split_at(at);
+        let before = &before[before.len().saturating_sub(NEIGHBOURS)..];
+        let after = &after[..after.len().min(NEIGHBOURS)];
+        // Far from the start no page comes after it.
+        if after.is_empty() { share(before) } else { share(before).max(share(after)) }
+    }
+
+    fn order_pages(&mut self) {
+        self.ordered_at = self.pages.len();
+        let step = self.pages.len() / MAX_ORDERED + 1;
+        let pages = self.pages.iter().step_by(step).filter(|page| page.followed != 0 || page.refused != 0);
+        let share = |page: &LinkingPage| {
+            f32::from(page.followed) / (f32::from(page.followed) + f32::from(page.refused))
+        };
+        self.ordered = pages.map(|page| (self.rank(page.url), share(page))).collect();
+        self.ordered.sort_by_key(|(rank, _)| *rank);
     }
 
     /// Records that a page links to a URL, if the URL is remembered; returns whether that changes anything.
@@ -103,7 +164,9 @@ impl Leads {
 
     /// The place of the next link of a page, and the rank of its URL.
     fn next_link(&self, page: u32) -> (u32, u64) {
-        let Some(LinkingPage { url, links }) = self.pages.get(page as usize) else { return (0, below(0, 0)) };
+        let Some(LinkingPage { url, links, .. }) = self.pages.get(page as usize) else {
+            return (0, below(0, 0));
+        };
         let rank = self.found.get(url).map_or(0, |found| found.rank);
         (*links, below(rank, *links))
     }
@@ -300,5 +363,36 @@ mod tests {
         leads.is_copy(2, 7);
         assert!(!leads.is_nearest(2, 7));
         assert!(!leads.is_nearest(2, 8), "no page tested that row");
+    }
+
+    #[test]
+    fn links_are_followed_as_on_the_pages_before_or_after_whichever_follow_more() {
+        let mut leads = Leads::default();
+        leads.learn(1, 0);
+        assert_eq!(leads.share_followed(0), 1.0, "nothing is known otherwise");
+        // A hundred pages, of which the first fifty have links that are followed.
+        for page in 1..=100 {
+            let url = 1 + u64::from(page);
+            leads.find(url, 0);
+            leads.learn(url, page);
+            match page {
+                ..=50 => leads.find(1_000 + url, page),
+                _ => leads.refuse(page),
+            }
+        }
+        let at = |leads: &mut Leads, page: u32| {
+            let rank = leads.rank_of_page(page);
+            leads.share_followed(rank)
+        };
+        assert_eq!((at(&mut leads, 20), at(&mut leads, 50)), (1.0, 1.0));
+        assert!(at(&mut leads, 53) > 0.5 && at(&mut leads, 80) < 0.1);
+        // Pages that come later change it.
+        for page in 101..=110 {
+            leads.find(1 + u64::from(page), 0);
+            leads.learn(1 + u64::from(page), page);
+            leads.find(2_000 + u64::from(page), page);
+        }
+        let last = u64::MAX;
+        assert!(leads.share_followed(last) > 0.9, "{}", leads.share_followed(last));
     }
 }

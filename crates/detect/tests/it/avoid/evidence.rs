@@ -1,8 +1,9 @@
 //! Tests of what counts as evidence, and of prior knowledge.
 
 use huntsman_detect::avoid::{
-    Attempt, Decision, Kinship, LinkContext, Options, Overrides, PageText, Predictor,
+    Attempt, Decision, Kinship, LinkContext, LinkPlaces, Options, Overrides, PageText, Predictor,
 };
+use huntsman_html::{Scan, ScanOptions};
 use url::Url;
 
 const SITE: &str = "h.example";
@@ -455,6 +456,62 @@ fn a_form_of_links_is_dropped_after_some_tests_and_kept_by_new_content() {
             assert!((2..=10).contains(&fetched), "{fetched} were fetched in vain");
         }
     }
+}
+
+/// Tells that the crawl follows no links of a page to these addresses.
+fn refuse(predictor: &mut Predictor, page: u32, addresses: impl Iterator<Item = String>) {
+    let html: String = addresses.map(|address| format!("<a href='{address}'>x</a>")).collect();
+    let scan = Scan::of(&html, &ScanOptions::default());
+    let links = LinkPlaces::of(scan.links(&html), Some(&url("/")), |address| url("/").join(address).ok());
+    predictor.refuse_others(SITE, page, &links);
+}
+
+#[test]
+fn a_url_that_the_crawl_refused_is_no_reason_to_fetch_a_copy() {
+    let mut predictor = articles_with_notes(true);
+    let page = learn(&mut predictor, "/contents", 4_000);
+    refuse(&mut predictor, page, (5..42).map(|n| format!("/notes?of=art{n}")));
+    // Found on another page, or by another rule of the crawl.
+    predictor.discover(SITE, &url("/notes?of=art41"), None);
+    learn(&mut predictor, "/notes?of=art41", 1_041);
+    let batch = predictor.take_journal().expect("something was told");
+    let mut restored = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
+    for predictor in [&mut predictor, &mut restored] {
+        let decision = at_the_end(predictor, 40);
+        assert!(matches!(decision, Decision::Drop(_)), "its notes are not fetched: {decision:?}");
+        let decision = at_the_end(predictor, 41);
+        assert!(matches!(decision, Decision::Drop(_)), "its notes are known: {decision:?}");
+        let decision = at_the_end(predictor, 42);
+        assert!(matches!(decision, Decision::Explore(_)), "nothing is known of its notes: {decision:?}");
+    }
+}
+
+#[test]
+fn where_most_links_are_refused_few_copies_are_fetched_for_links() {
+    let in_vain = |are_refused: bool| {
+        let mut predictor = articles_with_notes(true);
+        let far = way_from_the_start(&mut predictor, 5);
+        for n in 0..20 {
+            let path = format!("/far/{n}");
+            predictor.discover(SITE, &url(&path), Some(LinkContext { page: far, position: 9 }));
+            let page = learn(&mut predictor, &path, 5_000 + n);
+            if are_refused {
+                refuse(&mut predictor, page, (0..9).map(|link| format!("/farther/{n}/{link}")));
+            }
+        }
+        let fetched = (10..60).filter(|n| {
+            let path = format!("/article?id=art{n}&sid=new");
+            predictor.discover(SITE, &url(&path), Some(LinkContext { page: far, position: 9 }));
+            let is_fetched = matches!(at_the_end(&mut predictor, *n), Decision::Explore(_));
+            if is_fetched {
+                learn(&mut predictor, &path, *n);
+            }
+            is_fetched
+        });
+        fetched.count()
+    };
+    let (refused, followed) = (in_vain(true), in_vain(false));
+    assert!(refused < followed, "{refused} and {followed}");
 }
 
 /// Pages of which each is found on the one before, and that no other page links to; returns the number of the last.
