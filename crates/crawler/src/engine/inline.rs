@@ -11,12 +11,14 @@ use std::time::Duration;
 const MAX_BODY: usize = 64 << 10;
 /// The callback counts as cheap if it takes less than this on average.
 const CHEAP: u64 = Duration::from_micros(300).as_nanos() as u64;
-/// One call of this duration moves the next pages to the worker threads.
+/// One call of this duration moves the next pages to the worker threads: one page for each [`PER_PAGE`] that it took. So slow calls add at most that to the
+/// time of a page on an I/O thread, and a call that is slow now and then does not keep all others from there.
 const SLOW: u64 = Duration::from_millis(3).as_nanos() as u64;
+const PER_PAGE: u64 = Duration::from_micros(200).as_nanos() as u64;
 /// The number of pages on probation at the start, when the duration of the callback is unknown.
 const PROBATION: u64 = 32;
-/// The number of pages on probation after a slow call.
-const PROBATION_AFTER_SLOW: u64 = 512;
+/// The most pages on probation after a slow call.
+const MOST_PROBATION: u64 = 4_096;
 
 /// Decides where pages are parsed, by the durations of earlier callbacks.
 #[derive(Debug)]
@@ -45,7 +47,8 @@ impl Inline {
     pub(crate) fn took(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         if nanos >= SLOW {
-            self.probation.store(PROBATION_AFTER_SLOW, Ordering::Relaxed);
+            let pages = (nanos / PER_PAGE).min(MOST_PROBATION);
+            self.probation.fetch_max(pages, Ordering::Relaxed);
         } else {
             // Lost updates between threads do no harm, because the value is an estimate.
             let left = self.probation.load(Ordering::Relaxed);
@@ -71,7 +74,8 @@ mod tests {
         assert!(!inline.allows(MAX_BODY + 1));
         inline.took(Duration::from_millis(200));
         assert!(!inline.allows(1_000));
-        for _ in 0..PROBATION_AFTER_SLOW {
+        for _ in 0..1_000 {
+            assert!(!inline.allows(1_000), "a call of 200 ms is worth a thousand pages of 0.2 ms");
             inline.took(Duration::from_micros(50));
         }
         assert!(inline.allows(1_000));
