@@ -24,6 +24,9 @@ const FRAME: usize = 256 << 10;
 /// The most bytes of an unpacked batch; one that claims to be longer is damaged.
 const MAX_BYTES: u64 = 1 << 30;
 
+/// What stands in the place of the URL in an event that has none.
+const NO_URL: Cow<'static, str> = Cow::Borrowed("");
+
 /// An event that was given to the predictor and changes its answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Event<'a> {
@@ -68,6 +71,10 @@ pub(crate) enum Event<'a> {
         site: Cow<'a, str>,
         url: Cow<'a, str>,
         page: u32,
+    },
+    /// The pages of a site were brought into the order of their ranks.
+    Order {
+        site: Cow<'a, str>,
     },
     /// A skipped page is fetched for the links that it may have.
     GiveBack {
@@ -190,7 +197,7 @@ impl Predictor {
 fn write(out: &mut Vec<u8>, event: &Event<'_>) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth, 12 with the fifth.
+        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth, 12 and 13 with the fifth.
         Event::Learn { site, url, .. } => (7, site, url),
         Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
@@ -199,6 +206,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
         Event::Link { site, url, .. } => (10, site, url),
         Event::GiveBack { site, url } => (11, site, url),
         Event::Refuse { site, url, .. } => (12, site, url),
+        Event::Order { site } => (13, site, &NO_URL),
     };
     out.push(kind);
     put_text(out, site);
@@ -237,7 +245,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
             put_text(out, named);
         }
         Event::Link { page, .. } | Event::Refuse { page, .. } => out.extend_from_slice(&page.to_le_bytes()),
-        Event::GiveBack { .. } => {}
+        Event::GiveBack { .. } | Event::Order { .. } => {}
     }
 }
 
@@ -292,6 +300,7 @@ fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
         10 => Event::Link { site, url, page: value(rest)? },
         11 => Event::GiveBack { site, url },
         12 => Event::Refuse { site, url, page: value(rest)? },
+        13 => Event::Order { site },
         _ => return None,
     })
 }

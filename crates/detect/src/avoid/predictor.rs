@@ -228,18 +228,13 @@ impl Predictor {
     ///
     /// It takes as long as a look at each link, and some us for each of the first 256 that are not followed and were not told lately.
     pub fn refuse_others(&mut self, site: &str, page: u32, links: &LinkPlaces) {
-        let mut told = 0;
-        for (url, hash, _) in links.linked() {
-            let is_known = self.links.contains_key(&hash)
-                || self.refused.contains(&hash)
-                || self.sites.get(site).is_some_and(|model| model.is_found(hash));
-            if is_known {
-                continue;
-            }
-            if told == REFUSED_OF_PAGE {
-                return;
-            }
-            told += 1;
+        let Some(model) = self.sites.get(site).filter(|model| model.knows_all_found()) else { return };
+        let is_refused = |hash: &u64| {
+            !self.links.contains_key(hash) && !self.refused.contains(hash) && !model.is_found(*hash)
+        };
+        let others = links.linked().filter(|(_, hash, _)| is_refused(hash)).take(REFUSED_OF_PAGE);
+        let others: Vec<(u64, &str)> = others.map(|(url, hash, _)| (hash, url)).collect();
+        for (hash, url) in others {
             if self.refused.len() >= MAX_REFUSED {
                 self.refused.clear();
             }
@@ -363,6 +358,10 @@ impl Predictor {
     /// Whether a skipped page is fetched all the same, because it may have links that no other page has; see [`Site::test_forms`].
     fn test_forms(&mut self, site: &str, url: &Url, raw: &[RawSlot]) -> bool {
         let threshold = self.options.threshold;
+        if self.site(site).order_pages() {
+            // The order is that of this moment, so a restart makes it at the same one.
+            self.journal.add(|| Event::Order { site: site.into() });
+        }
         let is_worth = self.site(site).test_forms(hash_of(url), raw, threshold);
         if is_worth {
             self.journal.add(|| Event::GiveBack { site: site.into(), url: url.as_str().into() });
@@ -669,6 +668,9 @@ impl Predictor {
                 if let Ok(url) = Url::parse(&url) {
                     self.refuse(&site, &url, page);
                 }
+            }
+            Event::Order { site } => {
+                self.site(&site).order_pages();
             }
             Event::GiveBack { site, url } => {
                 if let Ok(url) = Url::parse(&url) {

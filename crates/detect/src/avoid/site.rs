@@ -368,6 +368,17 @@ impl Site {
         self.leads.is_found(url)
     }
 
+    /// Whether there was room so far to remember which page links to which URL. Else nothing is known of a URL that is not found.
+    pub(crate) fn knows_all_found(&self) -> bool {
+        self.leads.knows_all_found()
+    }
+
+    /// Brings the pages into the order of a breadth-first crawl, for [`test_forms`](Self::test_forms), if there are many more than when that was done
+    /// last; returns whether it did.
+    pub(crate) fn order_pages(&mut self) -> bool {
+        self.leads.order_pages()
+    }
+
     /// Records that a page links to a URL that the crawl does not fetch; returns whether that is news.
     pub(crate) fn refuse(&mut self, raw: &[RawSlot], page: u32) -> bool {
         let is_first = self.forms.refuse(raw);

@@ -95,21 +95,22 @@ impl Leads {
         self.found.contains_key(&url)
     }
 
+    /// Whether there was room for all URLs that were found.
+    pub(super) fn knows_all_found(&self) -> bool {
+        self.found.len() < MAX_FOUND
+    }
+
     /// Records that a page links to a URL that the crawl does not fetch, and that no page linked to before.
     pub(super) fn refuse(&mut self, page: u32) {
-        if self.found.len() < MAX_FOUND
-            && let Some(page) = self.pages.get_mut(page as usize)
-        {
+        if let Some(page) = self.pages.get_mut(page as usize) {
             page.refused = page.refused.saturating_add(1);
         }
     }
 
     /// The share of the links to new URLs that the crawl follows on pages of about this rank. A crawl that ends at some distance, or follows links of some
     /// depth only, follows nearly all before that and hardly any after it; so what is said is the higher one of the shares before and after the page.
-    pub(super) fn share_followed(&mut self, rank: u64) -> f64 {
-        if self.ordered_at == 0 || self.pages.len() > self.ordered_at + self.ordered_at / REORDER {
-            self.order_pages();
-        }
+    /// It is that of the pages that were [ordered](Self::order_pages) last.
+    pub(super) fn share_followed(&self, rank: u64) -> f64 {
         let at = self.ordered.partition_point(|(other, _)| *other < rank);
         let share = |pages: &[(u64, f32)]| {
             let sum: f32 = pages.iter().map(|(_, share)| share).sum();
@@ -118,11 +119,20 @@ impl Leads {
         let (before, after) = self.ordered.split_at(at);
         let before = &before[before.len().saturating_sub(NEIGHBOURS)..];
         let after = &after[..after.len().min(NEIGHBOURS)];
-        // Far from the start no page comes after it.
-        if after.is_empty() { share(before) } else { share(before).max(share(after)) }
+        // At both ends of the order a side has few pages, which say little.
+        match (before.len() == NEIGHBOURS, after.len() == NEIGHBOURS) {
+            (true, true) => share(before).max(share(after)),
+            (true, false) => share(before),
+            (false, true) => share(after),
+            (false, false) => share(&self.ordered),
+        }
     }
 
-    fn order_pages(&mut self) {
+    /// Brings the pages into the order of a breadth-first crawl, if there are many more than when that was done last; returns whether it did.
+    pub(super) fn order_pages(&mut self) -> bool {
+        if self.ordered_at != 0 && self.pages.len() <= self.ordered_at + self.ordered_at / REORDER {
+            return false;
+        }
         self.ordered_at = self.pages.len();
         let step = self.pages.len() / MAX_ORDERED + 1;
         let pages = self.pages.iter().step_by(step).filter(|page| page.followed != 0 || page.refused != 0);
@@ -131,6 +141,7 @@ impl Leads {
         };
         self.ordered = pages.map(|page| (self.rank(page.url), share(page))).collect();
         self.ordered.sort_by_key(|(rank, _)| *rank);
+        true
     }
 
     /// Records that a page links to a URL, if the URL is remembered; returns whether that changes anything.
@@ -382,6 +393,7 @@ mod tests {
         }
         let at = |leads: &mut Leads, page: u32| {
             let rank = leads.rank_of_page(page);
+            leads.order_pages();
             leads.share_followed(rank)
         };
         assert_eq!((at(&mut leads, 20), at(&mut leads, 50)), (1.0, 1.0));
@@ -392,6 +404,7 @@ mod tests {
             leads.learn(1 + u64::from(page), page);
             leads.find(2_000 + u64::from(page), page);
         }
+        assert!(leads.order_pages() && !leads.order_pages());
         let last = u64::MAX;
         assert!(leads.share_followed(last) > 0.9, "{}", leads.share_followed(last));
     }

@@ -514,6 +514,50 @@ fn where_most_links_are_refused_few_copies_are_fetched_for_links() {
     assert!(refused < followed, "{refused} and {followed}");
 }
 
+#[test]
+fn a_restart_keeps_which_pages_say_whether_links_are_followed() {
+    let mut predictor = articles_with_notes(true);
+    let far = way_from_the_start(&mut predictor, 5);
+    let far_page = |predictor: &mut Predictor, path: &str, content: usize| {
+        predictor.discover(SITE, &url(path), Some(LinkContext { page: far, position: 9 }));
+        learn(predictor, path, content)
+    };
+    let refused_page = |predictor: &mut Predictor, n: usize| {
+        let page = far_page(predictor, &format!("/far/{n}"), 5_000 + n);
+        refuse(predictor, page, std::iter::once(format!("/farther/{n}")));
+    };
+    (0..60).for_each(|n| refused_page(&mut predictor, n));
+    let at_the_far_end = |predictor: &mut Predictor, n: usize| {
+        let path = format!("/article?id=art{n}&sid=new");
+        predictor.discover(SITE, &url(&path), Some(LinkContext { page: far, position: 9 }));
+        let decision = at_the_end(predictor, n);
+        if matches!(decision, Decision::Explore(_)) {
+            learn(predictor, &path, n);
+        }
+        decision
+    };
+    let in_vain =
+        (10..20).filter(|n| matches!(at_the_far_end(&mut predictor, *n), Decision::Explore(_))).count();
+    assert!((1..5).contains(&in_vain), "{in_vain}");
+    // With more pages, all pages are looked at again.
+    (60..72).for_each(|n| refused_page(&mut predictor, n));
+    let decision = at_the_far_end(&mut predictor, 30);
+    assert!(matches!(decision, Decision::Drop(_)), "{decision:?}");
+    // Links are followed on further pages, but these are too few for another look.
+    for n in 72..75 {
+        let page = far_page(&mut predictor, &format!("/far/{n}"), 5_000 + n);
+        let farther = url(&format!("/farther/{n}"));
+        predictor.discover(SITE, &farther, Some(LinkContext { page, position: 9 }));
+    }
+    let batch = predictor.take_journal().expect("something was told");
+    let mut restored = Predictor::restored(*predictor.options(), [batch.as_slice()]).expect("as it was");
+    for n in 20..23 {
+        let (one, other) = (at_the_far_end(&mut predictor, n), at_the_far_end(&mut restored, n));
+        assert_eq!(one, other, "article {n}");
+        assert!(matches!(one, Decision::Drop(_)), "article {n}: {one:?}");
+    }
+}
+
 /// Pages of which each is found on the one before, and that no other page links to; returns the number of the last.
 fn way_from_the_start(predictor: &mut Predictor, steps: usize) -> u32 {
     let mut last = learn(predictor, "/way/0", 3_000);
