@@ -188,8 +188,8 @@ struct LearntPage {
     site: Arc<str>,
     page: u32,
     links: Arc<LinkPlaces>,
-    /// Whether the callback asked for a URL of the site that is none of its links as they are written: then nothing is known of links that are not
-    /// followed, because they may be followed under another URL.
+    /// Whether the callback asked for a URL of the site to which no link of the page leads as it is written. Then nothing is said about the links that were not
+    /// followed, because they may be followed under other URLs.
     has_other_urls: Arc<AtomicBool>,
 }
 
@@ -602,7 +602,7 @@ impl Observer for AvoidDup {
                 }
                 self.request_finished(&request.url);
             }
-            // Its callback gave all the requests that it would give.
+            // The callback has ended, so the links that it did not follow are known.
             Event::PageDelivered { found, .. } => {
                 if let Some(LearntPage { site, page, links, has_other_urls }) = found.get()
                     && !has_other_urls.load(Ordering::Relaxed)

@@ -11,9 +11,10 @@ use std::time::Duration;
 const MAX_BODY: usize = 64 << 10;
 /// The callback counts as cheap if it takes less than this on average.
 const CHEAP: u64 = Duration::from_micros(300).as_nanos() as u64;
-/// One call of this duration moves the next pages to the worker threads: one page for each [`PER_PAGE`] that it took. So slow calls add at most that to the
-/// time of a page on an I/O thread, and a call that is slow now and then does not keep all others from there.
+/// A call of this duration moves the next pages to the worker threads.
 const SLOW: u64 = Duration::from_millis(3).as_nanos() as u64;
+/// The part of a slow call for which one page is moved. So slow calls add at most this to the mean time of a page on an I/O thread, and one slow call in
+/// hundreds does not move all of them.
 const PER_PAGE: u64 = Duration::from_micros(200).as_nanos() as u64;
 /// The number of pages on probation at the start, when the duration of the callback is unknown.
 const PROBATION: u64 = 32;

@@ -72,7 +72,7 @@ pub(crate) enum Event<'a> {
         url: Cow<'a, str>,
         page: u32,
     },
-    /// The pages of a site were brought into the order of their ranks.
+    /// The pages of a site were ordered by rank.
     Order {
         site: Cow<'a, str>,
     },

@@ -47,10 +47,10 @@ const RANK_SHIFT: u32 = 34;
 const MAX_TESTS: usize = 2;
 /// The most requests on hold that are remembered.
 const MAX_HELD: usize = 100_000;
-/// The most links of a page of which it is noted that they are not followed.
+/// The most links of a page that are noted as not followed: enough for the share of them on the page.
 const REFUSED_OF_PAGE: usize = 256;
-/// The most URLs of which it is remembered that they were told not to be followed.
-const MAX_REFUSED: usize = 65_536;
+/// The most URLs in [`told_refused`](Predictor::told_refused); then it begins anew.
+const MAX_TOLD_REFUSED: usize = 65_536;
 /// The most redirects to one page that are remembered.
 const REDIRECTS_OF_PAGE: usize = 8;
 /// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
@@ -128,8 +128,9 @@ pub struct Predictor {
     exploring: HashMap<u64, Exploration>,
     /// By the hash of a URL that is not yet learnt, the URLs that redirected to it.
     redirects: HashMap<u64, Vec<Url>>,
-    /// The hashes of URLs that were told not to be followed lately.
-    refused: HashSet<u64>,
+    /// The hashes of URLs that the model of their site was told not to be followed. Many pages have the same such links, and this is faster than to take
+    /// their URLs apart again.
+    told_refused: HashSet<u64>,
     /// The last URL that was to be fetched.
     tested: Option<Tested>,
     /// By the hashes of URLs on hold, and whether they were skipped before, the versions of their sites at which they were decided.
@@ -223,22 +224,23 @@ impl Predictor {
         }
     }
 
-    /// Records that the crawl follows no other links of the page with this number than those that were found: the rest of them leads to what it does not
-    /// fetch, by its rules or because it ends there. Pages that are skipped are not fetched for such links.
+    /// Records that the crawl follows those links of a page whose URLs were [discovered](Self::discover), and no others. `page` is the number of the page, and
+    /// `links` has all its links. Skipped pages are not fetched for links that are not followed.
     ///
-    /// It takes as long as a look at each link, and some us for each of the first 256 that are not followed and were not told lately.
+    /// Call it once all links of the page that are followed were discovered. It takes a lookup for each link, and some us for each new URL that is not followed;
+    /// the first 256 of these on a page are noted, and 262,144 of a site.
     pub fn refuse_others(&mut self, site: &str, page: u32, links: &LinkPlaces) {
-        let Some(model) = self.sites.get(site).filter(|model| model.knows_all_found()) else { return };
-        let is_refused = |hash: &u64| {
-            !self.links.contains_key(hash) && !self.refused.contains(hash) && !model.is_found(*hash)
+        let Some(model) = self.sites.get(site) else { return };
+        let is_news = |hash: u64| {
+            !self.links.contains_key(&hash) && !self.told_refused.contains(&hash) && !model.may_be_found(hash)
         };
-        let others = links.linked().filter(|(_, hash, _)| is_refused(hash)).take(REFUSED_OF_PAGE);
+        let others = links.linked().filter(|(_, hash, _)| is_news(*hash)).take(REFUSED_OF_PAGE);
         let others: Vec<(u64, &str)> = others.map(|(url, hash, _)| (hash, url)).collect();
         for (hash, url) in others {
-            if self.refused.len() >= MAX_REFUSED {
-                self.refused.clear();
+            if self.told_refused.len() >= MAX_TOLD_REFUSED {
+                self.told_refused.clear();
             }
-            self.refused.insert(hash);
+            self.told_refused.insert(hash);
             if let Ok(url) = Url::parse(url) {
                 self.refuse(site, &url, page);
             }

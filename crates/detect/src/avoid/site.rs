@@ -363,14 +363,9 @@ impl Site {
         self.leads.link(url, page)
     }
 
-    /// Whether a page is known that links to the URL with this hash, which may be fetched.
-    pub(crate) fn is_found(&self, url: u64) -> bool {
-        self.leads.is_found(url)
-    }
-
-    /// Whether there was room so far to remember which page links to which URL. Else nothing is known of a URL that is not found.
-    pub(crate) fn knows_all_found(&self) -> bool {
-        self.leads.knows_all_found()
+    /// Whether the URL with this hash may have been found on a page: that is not known any more once there is no room for more of them.
+    pub(crate) fn may_be_found(&self, url: u64) -> bool {
+        self.leads.may_be_found(url)
     }
 
     /// Brings the pages into the order of a breadth-first crawl, for [`test_forms`](Self::test_forms), if there are many more than when that was done
@@ -379,7 +374,7 @@ impl Site {
         self.leads.order_pages()
     }
 
-    /// Records that a page links to a URL that the crawl does not fetch; returns whether that is news.
+    /// Records that a page links to a URL that the crawl does not fetch; returns whether that was not known.
     pub(crate) fn refuse(&mut self, raw: &[RawSlot], page: u32) -> bool {
         let is_first = self.forms.refuse(raw);
         if is_first {
@@ -419,7 +414,7 @@ impl Site {
     pub(crate) fn test_forms(&mut self, url: u64, raw: &[RawSlot], threshold: f64) -> bool {
         let rank = self.leads.rank(url);
         let mut expected = self.forms.expected(raw, rank);
-        let followed = if expected.is_empty() { 0.0 } else { self.leads.share_followed(rank) };
+        let followed = self.leads.share_followed(rank);
         expected.retain(|link| {
             let target = self.target(&link.raw);
             let is_new = 1.0 - self.expectation(&self.hypotheses(&target, &[]));

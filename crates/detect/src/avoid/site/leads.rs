@@ -19,13 +19,13 @@ const EXACT_PLACES: u32 = 32;
 const NEAREST_COPIES: usize = 16;
 /// The most rows that are remembered for a page, with that of its kind.
 const ROWS_OF_PAGE: usize = 9;
-/// As many pages before and as many after a page tell whether the crawl still follows links there.
+/// The number of pages before a page, and of those after it, that tell whether the crawl follows the links there.
 const NEIGHBOURS: usize = 8;
-/// Before any page tells otherwise, links are followed; that counts as so much of a page.
-const FOLLOWED_AT_FIRST: f32 = 0.5;
-/// The most pages that are in an order of all pages; of more, every second or third or n-th is.
+/// The weight of the assumption that links are followed, as a number of pages on which all are.
+const PRIOR_FOLLOWED: f32 = 0.5;
+/// The most pages that are ordered by rank: of a site of up to twice as many every second one, and so on.
 const MAX_ORDERED: usize = 65_536;
-/// The order of pages is made anew if there are so many pages more, as a share of those before.
+/// Pages are ordered anew once there are a thirty-second more of them.
 const REORDER: usize = 32;
 /// What is known of a kind of pages counts as so many copies by each of their rows: as what a more general row says counts in a finer one.
 const COPIES_OF_KIND: f64 = 1.0;
@@ -57,8 +57,9 @@ struct LinkingPage {
     url: u64,
     /// The number of its links so far that led to new URLs, or were nearer to the start than earlier links to the same URL.
     links: u32,
-    /// The number of URLs that were found on it first, and of those first seen on it which the crawl does not fetch.
+    /// The number of URLs that were found on it first.
     followed: u16,
+    /// The number of URLs that the crawl does not fetch and that no page before it linked to.
     refused: u16,
 }
 
@@ -90,14 +91,9 @@ impl Leads {
         }
     }
 
-    /// Whether a page is known that links to the URL with this hash.
-    pub(super) fn is_found(&self, url: u64) -> bool {
-        self.found.contains_key(&url)
-    }
-
-    /// Whether there was room for all URLs that were found.
-    pub(super) fn knows_all_found(&self) -> bool {
-        self.found.len() < MAX_FOUND
+    /// Whether the URL with this hash may have been found on a page.
+    pub(super) fn may_be_found(&self, url: u64) -> bool {
+        self.found.len() >= MAX_FOUND || self.found.contains_key(&url)
     }
 
     /// Records that a page links to a URL that the crawl does not fetch, and that no page linked to before.
@@ -107,19 +103,19 @@ impl Leads {
         }
     }
 
-    /// The share of the links to new URLs that the crawl follows on pages of about this rank. A crawl that ends at some distance, or follows links of some
-    /// depth only, follows nearly all before that and hardly any after it; so what is said is the higher one of the shares before and after the page.
-    /// It is that of the pages that were [ordered](Self::order_pages) last.
+    /// The share of links to new URLs that the crawl follows on pages of about this rank, by the pages that were [ordered](Self::order_pages) last. A crawl
+    /// that ends at some depth follows nearly all links of the pages before that, and hardly any of those after it. The result is the higher share of both
+    /// sides, so that a page at the very end is not given up for the pages after it.
     pub(super) fn share_followed(&self, rank: u64) -> f64 {
         let at = self.ordered.partition_point(|(other, _)| *other < rank);
         let share = |pages: &[(u64, f32)]| {
             let sum: f32 = pages.iter().map(|(_, share)| share).sum();
-            f64::from((sum + FOLLOWED_AT_FIRST) / (pages.len() as f32 + FOLLOWED_AT_FIRST))
+            f64::from((sum + PRIOR_FOLLOWED) / (pages.len() as f32 + PRIOR_FOLLOWED))
         };
         let (before, after) = self.ordered.split_at(at);
         let before = &before[before.len().saturating_sub(NEIGHBOURS)..];
         let after = &after[..after.len().min(NEIGHBOURS)];
-        // At both ends of the order a side has few pages, which say little.
+        // Near an end of the order, one side has too few pages to say much.
         match (before.len() == NEIGHBOURS, after.len() == NEIGHBOURS) {
             (true, true) => share(before).max(share(after)),
             (true, false) => share(before),
