@@ -86,9 +86,9 @@ pub enum Action {
     Evaluate(String),
     /// Scrolls until two rounds bring neither height nor links. What a round showed stays part of the page.
     ScrollToEnd {
-        /// Most rounds.
+        /// Most rounds. A round goes view by view to the end that the page has when the round begins.
         rounds: u32,
-        /// Ends as soon as an element matches this CSS selector.
+        /// Ends as soon as an element matches this CSS selector, which is asked at each view.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<String>,
     },

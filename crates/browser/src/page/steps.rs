@@ -137,13 +137,12 @@ impl Page {
     }
 
     async fn scroll(&self, rounds: u32, until: Option<&str>) -> Result<(), Fault> {
+        let until = until.map_or_else(|| "null".to_owned(), literal);
         let mut before = Value::Null;
         let mut nothing = 0;
         for _ in 0..rounds {
-            let seen = self.look(&format!("huntsman.scroll({})", self.bytes)).await?;
-            if let Some(selector) = until
-                && self.look(&format!("!!huntsman.find({})", literal(selector))).await? == true
-            {
+            let seen = self.look(&format!("huntsman.scroll({}, {until})", self.bytes)).await?;
+            if seen[2] == true {
                 return Ok(());
             }
             nothing = if seen == before { nothing + 1 } else { 0 };

@@ -219,22 +219,27 @@
     return inner ? [page, inner] : [page];
   };
 
-  // One round: view by view to the end. How high it all is then, and how many links were seen.
-  const scroll = async (limit) => {
+  // One round: view by view to the end that the page has now; what it adds meanwhile is for the next round.
+  // How high it all is then, how many links were seen, and whether an element matched, which also ends the round.
+  const scroll = async (limit, until) => {
     const VIEWS = 200;
     let heights = 0;
     for (const scroller of scrollers()) {
-      for (let view = 0; view < VIEWS; view++) {
+      const step = Math.max(100, scroller.clientHeight * 0.9);
+      const rest = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop;
+      const views = Math.min(VIEWS, 1 + Math.ceil(rest / step));
+      for (let view = 0; view < views; view++) {
         remember(limit);
+        if (until && find(until)) return [heights, links.size, true];
         const before = scroller.scrollTop;
-        scroller.scrollTop = before + Math.max(100, scroller.clientHeight * 0.9);
+        scroller.scrollTo({ top: before + step, behavior: "instant" });
         await frame();
         if (scroller.scrollTop <= before) break;
       }
       remember(limit);
       heights += scroller.scrollHeight;
     }
-    return [heights, links.size];
+    return [heights, links.size, !!until && !!find(until)];
   };
 
   // Actions.

@@ -147,6 +147,38 @@ fn scrolling_unites_what_every_round_showed() {
     });
 }
 
+/// A list that loads more at once whenever its end is in view, and keeps only the last rows.
+const QUICK_LIST: &str = "<style>html { scroll-behavior: smooth } li { height: 100px }</style><ul></ul><script>
+    const KEPT = 20; let next = 0;
+    const more = () => {
+        for (const end = Math.min(next + 15, 150); next < end; next++) { const li = document.createElement('li'); li.innerHTML = `<a href='/row/${next}'>number ${next}</a>`; document.querySelector('ul').append(li); }
+        const list = document.querySelectorAll('li');
+        for (let i = 0; i < list.length - KEPT; i++) list[i].remove();
+    };
+    more();
+    addEventListener('scroll', () => {
+        if (innerHeight + scrollY >= document.documentElement.scrollHeight - 50) more();
+    });</script>";
+
+#[test]
+fn a_round_of_scrolling_ends_where_the_page_ended_when_it_began() {
+    run(async {
+        let site = Site::new().html(PAGE, QUICK_LIST).share();
+        let until = |row: u32| Some(format!("a[href='/row/{row}']"));
+        let scroll = async |rounds, until| {
+            render(&site, PAGE, steps([Action::ScrollToEnd { rounds, until }])).await.unwrap().html
+        };
+        let html = scroll(1, None).await;
+        assert!(html.contains("number 29<") && !html.contains("number 100<"), "{html}");
+        let html = scroll(40, until(16)).await;
+        assert!(html.contains("number 16<") && !html.contains("number 60<"), "{html}");
+        let html = scroll(40, None).await;
+        for row in 0..150 {
+            assert_eq!(html.matches(&format!("number {row}</a>")).count(), 1, "{row}: {html}");
+        }
+    });
+}
+
 #[test]
 fn pictures_and_prints_are_given_in_the_order_of_their_steps() {
     run(async {
