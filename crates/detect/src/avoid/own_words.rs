@@ -17,6 +17,8 @@ const MAX_WORDS: usize = 12;
 const MAX_VALUES: usize = 32;
 /// The least number of bytes of an identifier.
 const IDENTIFIER: usize = 5;
+/// The least number of bytes of an abbreviated identifier: those to which `git` shortens the name of a commit.
+const ABBREVIATION: usize = 7;
 
 /// The values of a URL, for finding them in the text of its page.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub(crate) struct OwnWords {
     values: Vec<Vec<String>>,
     /// Values with a digit, such as revisions, sessions and dates. A word that contains one is the value.
     identifiers: Vec<String>,
+    /// Those of them that are in the path, which names what the page shows. A word that begins one is the value, too: `28c5666` of a commit.
+    named: Vec<String>,
     /// The set of the first bytes of the values in lower case; the last one stands for all other scripts.
     starts: u128,
     /// By the lower bits of the first byte of a value, the set of those of its second byte. They are the same in upper and in lower case.
@@ -43,6 +47,9 @@ impl OwnWords {
             let identifiers = slot.value.split_whitespace();
             let identifiers = identifiers.filter(|value| value.len() >= IDENTIFIER && has_digit(value));
             own.identifiers.extend(identifiers.map(str::to_owned));
+            if slot.name.is_segment() && has_digit(&slot.value) {
+                own.named.push(slot.value.clone());
+            }
         }
         own.values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         own.values.dedup();
@@ -83,9 +90,12 @@ impl OwnWords {
     }
 
     fn is_identifier(&self, word: &Word<'_>) -> bool {
-        word.has_digit
-            && word.text.len() >= IDENTIFIER
-            && self.identifiers.iter().any(|own| word.text.contains(own.as_str()))
+        let is_one = || self.identifiers.iter().any(|own| word.text.contains(own.as_str()));
+        let abbreviates = || {
+            let word = trim(word.text);
+            word.len() >= ABBREVIATION && self.named.iter().any(|own| own.starts_with(word))
+        };
+        word.has_digit && word.text.len() >= IDENTIFIER && (is_one() || abbreviates())
     }
 
     #[inline]
@@ -221,5 +231,14 @@ mod tests {
             found("https://h.example/tree/lib/io/file.c", "in lib/io/file.c and file.c"),
             [(1, 1), (3, 1)]
         );
+    }
+
+    #[test]
+    fn an_identifier_of_the_path_is_found_if_it_is_abbreviated() {
+        let commit = "28c566647a630ede002d252efc882a2294333c08";
+        let text = "io.c @ 28c5666 (28c566647a) by 28c566 and 28c5667";
+        assert_eq!(found(&format!("https://h.example/blob/{commit}/io.c"), text), [(2, 1), (3, 1)]);
+        let parameter = format!("https://h.example/timeline?around={commit}");
+        assert_eq!(found(&parameter, text), [], "a list around a commit names it as one of many");
     }
 }

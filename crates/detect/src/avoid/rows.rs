@@ -33,6 +33,9 @@ const MAX_TESTED: usize = 262_144;
 /// The most evidence of a row. Beyond it, old evidence decays at a constant rate, so that a row follows a site that changes.
 const WINDOW: f32 = 33.0;
 const DECAY: f32 = 0.97;
+/// Where a segment of a path is dropped, failures decay half as fast: paths name things, and near ones are often alike where far ones are
+/// not, as files at revisions. So what failed before is believed again only after a long time.
+const DECAY_OF_PATH_FAILURES: f32 = 0.985;
 /// A row with more failures, after decay, is mixed.
 const CLEAN: f32 = 0.05;
 
@@ -85,10 +88,10 @@ impl Row {
         f64::from(self.dup) + f64::from(self.nodup)
     }
 
-    fn observe(&mut self, is_dup: bool) {
+    fn observe(&mut self, is_dup: bool, is_of_path: bool) {
         if self.dup + self.nodup > WINDOW {
             self.dup *= DECAY;
-            self.nodup *= DECAY;
+            self.nodup *= if is_of_path { DECAY_OF_PATH_FAILURES } else { DECAY };
         }
         if is_dup { self.dup += 1.0 } else { self.nodup += 1.0 }
     }
@@ -131,6 +134,8 @@ pub(crate) struct RowKeys {
     pub(crate) pool: u64,
     /// Whether all dropped parameters are widely used for tracking.
     pub(crate) is_tracking: bool,
+    /// Whether a segment of the path is dropped.
+    pub(crate) is_of_path: bool,
 }
 
 impl RowKeys {
@@ -258,7 +263,7 @@ impl Rows {
         for key in
             all.chain(keys.values.iter().map(|(row, _)| *row)).chain((keys.finer != 0).then_some(keys.finer))
         {
-            self.rows.entry(key).or_default().observe(is_dup);
+            self.rows.entry(key).or_default().observe(is_dup, keys.is_of_path);
         }
         if is_dup {
             for (range, at) in &keys.places {
@@ -268,7 +273,7 @@ impl Rows {
         }
         let own = self.rows.entry(keys.own).or_default();
         let before = *own;
-        own.observe(is_dup);
+        own.observe(is_dup, keys.is_of_path);
         let after = *own;
         for (row, sign) in [(before, -1.0), (after, 1.0)] {
             if row.as_sister() == Some(false) {
@@ -312,7 +317,7 @@ impl Rows {
 
     /// Adds one observation to a single row.
     pub(crate) fn observe_one(&mut self, key: u64, is_dup: bool) {
-        self.rows.entry(key).or_default().observe(is_dup);
+        self.rows.entry(key).or_default().observe(is_dup, false);
     }
 
     /// The evidence that a parameter does not matter; `None` if any page contradicts that.

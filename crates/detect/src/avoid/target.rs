@@ -130,11 +130,14 @@ impl Target {
         let mut own = template.with(1);
         let is_tracking =
             (0..slots.len()).all(|index| !has(set, index) || slots[index].prior == PriorKnowledge::Tracking);
+        let is_of_path =
+            slots.iter().enumerate().any(|(index, slot)| has(set, index) && slot.name.is_segment());
         let mut keys = RowKeys {
             kind: Mix::new(kind).0,
             names: names.0,
             template: template.0,
             is_tracking,
+            is_of_path,
             ..RowKeys::default()
         };
         for index in &choices {

@@ -1,6 +1,6 @@
 //! Aspects: the several ways in which a site shows one thing, as a file at a revision that is shown with colours, raw, and as a history.
 //!
-//! Two values of a parameter that show the same in one aspect do so in others, too: a file that did not change between two revisions did not
+//! Two values of a slot that show the same in one aspect do so in others, too: a file that did not change between two revisions did not
 //! change in its raw form. Whether that holds is learnt for each pair of aspects, because it need not hold: a directory may change where
 //! a file in it did not.
 
@@ -16,8 +16,8 @@ use crate::avoid::rows::RowKeys;
 use crate::avoid::shape::{Mix, Name};
 use crate::avoid::target::Target;
 
-/// The most parameters of a URL whose values it is an aspect of.
-const PARAMETERS: usize = 4;
+/// The most values of a URL that it is an aspect of.
+const VALUES: usize = 4;
 /// The most aspects that are remembered of one value.
 const ASPECTS_OF_VALUE: usize = 16;
 /// The most values that are remembered of those with one content.
@@ -35,7 +35,7 @@ const ROWS: u64 = 150;
 /// A URL as an aspect of one of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Aspect {
-    /// The parameter.
+    /// The slot.
     pub(super) name: Name,
     value: u32,
     /// The hash of the name, and of all free values but this one: what is shown.
@@ -59,7 +59,7 @@ struct Shown {
     content: ContentId,
 }
 
-/// The pages of a site as aspects of the values of their parameters.
+/// The pages of a site as aspects of their values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aspects {
     frames: Vec<Frame>,
@@ -73,12 +73,18 @@ pub(super) struct Aspects {
 }
 
 impl Aspect {
-    /// The URL as an aspect of each of its values that may be dropped.
+    /// The URL as an aspect of each of its values that may be dropped: of parameters, and of free segments of a path that has another free
+    /// value, as the revision in `/blame/28c5666/lib/io.c`. Where a segment is all that is free, it is the thing itself.
     pub(super) fn all_of(target: &Target) -> SmallVec<[Self; 2]> {
-        let parameters = target.slots().filter(|(slot, kind)| {
-            slot.name.is_parameter() && *kind != Kind::Const && slot.prior != PriorKnowledge::Forbidden
-        });
-        parameters.take(PARAMETERS).map(|(slot, _)| Self::of(target, slot.name, slot.value)).collect()
+        let is_free = |kind: Kind| kind == Kind::Free;
+        let has_others = target.slots().filter(|(_, kind)| is_free(*kind)).nth(1).is_some();
+        let varies = |name: Name, kind: Kind| {
+            (name.is_parameter() && kind != Kind::Const) || (name.is_segment() && is_free(kind) && has_others)
+        };
+        let values = target
+            .slots()
+            .filter(|(slot, kind)| varies(slot.name, *kind) && slot.prior != PriorKnowledge::Forbidden);
+        values.take(VALUES).map(|(slot, _)| Self::of(target, slot.name, slot.value)).collect()
     }
 
     fn of(target: &Target, name: Name, value: u64) -> Self {
@@ -125,7 +131,14 @@ impl Aspect {
             choices.fold(own.with(1), |own, (name, value)| own.with(u64::from(name.0)).with(*value))
         };
         let own = but(but(template, frame, other), other, frame);
-        RowKeys { kind: kind.0, names: names.0, template: template.0, own: own.0, ..RowKeys::default() }
+        RowKeys {
+            kind: kind.0,
+            names: names.0,
+            template: template.0,
+            own: own.0,
+            is_of_path: name.is_segment(),
+            ..RowKeys::default()
+        }
     }
 
     fn shown_key(&self, value: u32) -> u64 {

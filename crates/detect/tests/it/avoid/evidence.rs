@@ -713,44 +713,58 @@ fn a_request_waits_for_a_page_in_flight_that_has_its_content_in_more_than_one_of
     assert!(matches!(decision(5), Decision::Hold), "{:?}", decision(5));
 }
 
+/// Makes the URL of an aspect at a revision.
+type UrlOf = fn(&str, usize) -> String;
+
 /// A file that changes with every third revision, learnt in two aspects. `is_alike` says whether the second aspect is also the same for three
 /// revisions, or differs with each.
-fn aspects(is_alike: bool) -> Predictor {
+fn aspects(url: UrlOf, is_alike: bool) -> Predictor {
     let mut predictor = predictor();
-    for n in 0..60 {
-        learn(&mut predictor, &format!("/raw?rev={}", name(n)), n / 3);
+    for n in 0..240 {
+        learn(&mut predictor, &url("raw", n), n / 3);
         let content = if is_alike { n / 3 } else { n };
-        learn(&mut predictor, &format!("/blame?rev={}", name(n)), 1_000 + content);
+        learn(&mut predictor, &url("blame", n), 1_000 + content);
     }
     predictor
 }
 
+fn by_parameter(aspect: &str, rev: usize) -> String {
+    format!("/{aspect}?rev={}", name(rev))
+}
+
+/// Each file has six revisions, with one change.
+fn by_path(aspect: &str, rev: usize) -> String {
+    let file = if rev == 300 { 3 } else { rev / 6 };
+    format!("/{aspect}/{}/{}.c", name(rev), name(file))
+}
+
 #[test]
 fn values_that_show_the_same_in_one_aspect_do_so_in_another_if_they_did_before() {
-    for is_alike in [true, false] {
-        let mut predictor = aspects(is_alike);
-        assert!(!is_skipped(&mut predictor, &format!("/blame?rev={}", name(80))), "nothing is known of it");
-        learn(&mut predictor, &format!("/raw?rev={}", name(80)), 7);
-        let decision = decide(&mut predictor, &format!("/blame?rev={}", name(80)));
+    let urls: [(UrlOf, &str); 2] = [(by_parameter, "rev"), (by_path, "/1")];
+    for ((url, slot), is_alike) in urls.into_iter().flat_map(|url| [(url, true), (url, false)]) {
+        let mut predictor = aspects(url, is_alike);
+        assert!(!is_skipped(&mut predictor, &url("blame", 300)), "nothing is known of it");
+        learn(&mut predictor, &url("raw", 300), 7);
+        let decision = decide(&mut predictor, &url("blame", 300));
         if let Decision::Skip(reason) = &decision {
             assert_eq!(reason.kinship, Kinship::Equivalent);
-            let rule = r#"two values of "rev" that show the same elsewhere do so at /blame, too"#;
-            assert!(reason.to_string().starts_with(rule), "{reason}");
-            let like = [21, 22, 23].map(|n| format!("https://h.example/blame?rev={}", name(n)));
+            let rule = format!("two values of {slot:?} that show the same elsewhere do so at /blame");
+            assert!(reason.to_string().starts_with(&rule), "{reason}");
+            let like = [21, 22, 23].map(|n| format!("https://h.example{}", url("blame", n)));
             assert!(like.iter().any(|like| Some(like) == reason.equals.as_ref()), "{reason:?}");
         }
-        assert_eq!(matches!(decision, Decision::Skip(_)), is_alike, "{decision:?}");
+        assert_eq!(matches!(decision, Decision::Skip(_)), is_alike, "{slot}: {decision:?}");
     }
 }
 
 #[test]
 fn a_request_waits_for_another_aspect_of_its_value() {
-    for (rev, is_held) in [(80, true), (81, false)] {
-        let mut predictor = aspects(true);
-        let raw = url(&format!("/raw?rev={}", name(80)));
+    for (rev, is_held) in [(300, true), (301, false)] {
+        let mut predictor = aspects(by_parameter, true);
+        let raw = url(&by_parameter("raw", 300));
         predictor.discover(SITE, &raw, None);
         predictor.request_started(SITE, &raw);
-        let decision = decide(&mut predictor, &format!("/blame?rev={}", name(rev)));
+        let decision = decide(&mut predictor, &by_parameter("blame", rev));
         assert_eq!(matches!(decision, Decision::Hold), is_held, "{decision:?}");
     }
 }
