@@ -27,7 +27,8 @@ pub(crate) struct OwnWords {
     values: Vec<Vec<String>>,
     /// Values with a digit, such as revisions, sessions and dates. A word that contains one is the value.
     identifiers: Vec<String>,
-    /// Those of them that are in the path, which names what the page shows. A word that begins one is the value, too: `28c5666` of a commit.
+    /// The identifiers of the path, which names what the page shows, if they are letters and digits only. A word that begins one is the value, too:
+    /// `28c5666` of a commit, but not `release-2` of `release-2024`.
     named: Vec<String>,
     /// The set of the first bytes of the values in lower case; the last one stands for all other scripts.
     starts: u128,
@@ -47,7 +48,8 @@ impl OwnWords {
             let identifiers = slot.value.split_whitespace();
             let identifiers = identifiers.filter(|value| value.len() >= IDENTIFIER && has_digit(value));
             own.identifiers.extend(identifiers.map(str::to_owned));
-            if slot.name.is_segment() && has_digit(&slot.value) {
+            let is_plain = slot.value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            if slot.name.is_segment() && is_plain && has_digit(&slot.value) {
                 own.named.push(slot.value.clone());
             }
         }
@@ -240,5 +242,6 @@ mod tests {
         assert_eq!(found(&format!("https://h.example/blob/{commit}/io.c"), text), [(2, 1), (3, 1)]);
         let parameter = format!("https://h.example/timeline?around={commit}");
         assert_eq!(found(&parameter, text), [], "a list around a commit names it as one of many");
+        assert_eq!(found("https://h.example/notes/release-2024", "since release-2 of 2020"), []);
     }
 }
