@@ -732,7 +732,7 @@ impl Predictor {
     fn reason(&self, site: &str, url: &Url, prediction: &Prediction) -> Reason {
         let kinship = prediction.kinship.unwrap_or(Kinship::Changed);
         let names: Vec<String> = prediction.dropped.iter().map(|name| self.name(*name)).collect();
-        let rule = in_words(kinship, &names, url);
+        let rule = in_words(kinship, prediction.is_by_values, &names, url);
         let equals = prediction.page.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
         Reason {
             probability: prediction.probability,
@@ -802,14 +802,16 @@ impl Predictor {
 }
 
 /// The rule of a relation that ignores the slots with these names, as text.
-fn in_words(kinship: Kinship, names: &[String], url: &Url) -> String {
+fn in_words(kinship: Kinship, is_by_values: bool, names: &[String], url: &Url) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.escape_debug())).collect();
     let names = quoted.join(", ");
     let path = url.path().escape_debug();
     match kinship {
         Kinship::Changed if quoted.len() == 1 => format!("{names} does not matter"),
         Kinship::Changed => format!("{names} do not matter together"),
+        Kinship::Removed if is_by_values => format!("{names} may be left out with these values"),
         Kinship::Removed => format!("{names} may be left out"),
+        Kinship::Added if quoted.is_empty() => "several parameters may be added".to_owned(),
         Kinship::Added => format!("{names} may be added"),
         Kinship::Moved => format!("{path} shows what another address with the same values shows"),
         Kinship::Canonical if quoted.is_empty() => {

@@ -16,6 +16,8 @@ pub(crate) use grounds::{Basis, Grounds, MOST_TESTS, Sisterhood};
 
 /// The kind of keys of rows of small pages.
 const SMALL: u64 = 5;
+/// The kind of keys of rows for the values of several dropped slots.
+const BY_VALUES: u64 = 7;
 /// A parameter that held in so many templates, and failed in none, is left out of the strict canonical form.
 const TEMPLATES_OF_IDLE: f64 = 10.0;
 /// The number of tests, each in a template of its own, after which a pool is believed.
@@ -132,6 +134,8 @@ pub(crate) struct RowKeys {
     pub(crate) finer: u64,
     /// The pool that decides in place of the rows; 0 if there is none. Its context is the template.
     pub(crate) pool: u64,
+    /// A hash of the dropped values, if several slots are dropped and it may depend on their values together; 0 otherwise.
+    pub(crate) joint: u64,
     /// Whether all dropped parameters are widely used for tracking.
     pub(crate) is_tracking: bool,
     /// Whether a segment of the path is dropped.
@@ -139,6 +143,21 @@ pub(crate) struct RowKeys {
 }
 
 impl RowKeys {
+    /// The rows for exactly these dropped values. Their sisters are those for the same values beside other choices, so that a few tests are
+    /// enough where the values always show the same.
+    fn by_values(&self) -> Self {
+        let key = |group: u64| Mix(group).with(BY_VALUES).with(self.joint).0;
+        Self {
+            kind: Mix::new(BY_VALUES).0,
+            names: key(self.names),
+            template: key(self.template),
+            own: key(self.own),
+            is_tracking: self.is_tracking,
+            is_of_path: self.is_of_path,
+            ..Self::default()
+        }
+    }
+
     /// The rows for pages that are smaller than those which tested these rows. They say nothing about larger ones.
     pub(crate) fn of_small_pages(&self) -> Self {
         let key = |part: u64| Mix(self.own).with(SMALL).with(part).0;
@@ -295,6 +314,12 @@ impl Rows {
                 None => {}
             }
         }
+    }
+
+    /// The rows for the dropped values, if the rows for any values failed: `?sort=name&order=asc` may show what the address without both
+    /// does, where `?sort=date&order=asc` does not, and neither value alone tells. `None` if the rows themselves decide.
+    pub(crate) fn by_values(&self, keys: &RowKeys) -> Option<RowKeys> {
+        (keys.joint != 0 && self.get(keys.own).nodup >= CLEAN).then(|| keys.by_values())
     }
 
     /// Records that a page of this size was found to be a copy by a row, and in how many shingles it differed.

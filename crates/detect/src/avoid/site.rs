@@ -98,6 +98,8 @@ pub(crate) struct Prediction {
     pub(crate) kinship: Option<Kinship>,
     /// The slots that the hypothesis considers irrelevant.
     pub(crate) dropped: SmallVec<[Name; 4]>,
+    /// Whether it is about these values of the dropped slots only.
+    pub(crate) is_by_values: bool,
     /// The row that decides.
     pub(crate) row: Row,
     pub(crate) key: u64,
@@ -257,6 +259,7 @@ impl Site {
                     probability,
                     kinship: Some(hypothesis.kinship),
                     dropped: hypothesis.dropped,
+                    is_by_values: hypothesis.is_by_values,
                     row,
                     key: hypothesis.rows.own,
                     page: hypothesis.contents.first().map(|content| self.contents.page(*content)),
@@ -286,7 +289,8 @@ impl Site {
         let mut known: SmallVec<[(u16, bool); 8]> = SmallVec::new();
         let mut by_slots = |other: &Target| {
             if target.shape.template != other.shape.template {
-                return target.rows_if_fetched(other).as_ref().is_some_and(tells_more);
+                let Some(rows) = target.rows_if_fetched(other) else { return false };
+                return tells_more(self.rows.by_values(&rows).as_ref().unwrap_or(&rows));
             }
             let Some(set) = target.changed_from(other) else { return false };
             if let Some((_, tells_more)) = known.iter().find(|(other, _)| *other == set) {

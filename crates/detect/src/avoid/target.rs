@@ -23,6 +23,7 @@ const FREE_VALUES_KEY: u64 = 12;
 const SIGNATURE: u64 = 10;
 const PLACE: u64 = 6;
 const KIND: u64 = 140;
+const JOINT: u64 = 145;
 
 /// A shape, the kinds of its slots, and the values of those that are not free text.
 #[derive(Clone, Debug)]
@@ -114,7 +115,16 @@ impl Target {
 
     /// The rows that say whether a set of slots may be present or not.
     pub(crate) fn removed_rows(&self, set: u16) -> RowKeys {
-        self.rows(REMOVED, set, |_| true)
+        RowKeys { joint: self.joint(set), ..self.rows(REMOVED, set, |_| true) }
+    }
+
+    /// A hash of the values of a set of slots; 0 if it is a single one.
+    pub(crate) fn joint(&self, set: u16) -> u64 {
+        if set.count_ones() < 2 {
+            return 0;
+        }
+        let slots = self.shape.slots.iter().enumerate().filter(|(index, _)| has(set, *index));
+        slots.fold(Mix::new(JOINT), |hash, (_, slot)| hash.with(slot.value)).0
     }
 
     /// The rows from general to specific: the dropped slots; one for each kept choice, if there are several; all kept choices; one for each

@@ -47,15 +47,17 @@ impl DroppedSlots {
 
     pub(super) fn rows(&self, value_hash: u64) -> RowKeys {
         let (names, template) = (self.names, self.template);
+        let parameter = self.parameter(value_hash);
         let mut rows = RowKeys {
             kind: Mix::new(Target::REMOVED_KIND).0,
             names,
             template,
             own: self.own,
+            joint: if parameter.is_none() { value_hash } else { 0 },
             ..RowKeys::default()
         };
         let value = |slot: Slot| (Target::value_row(self.own, &slot), Target::values_of(self.own, &slot));
-        rows.values.extend(self.parameter(value_hash).map(value));
+        rows.values.extend(parameter.map(value));
         rows
     }
 }
@@ -63,7 +65,7 @@ impl DroppedSlots {
 /// A page with more slots than the URL under which it is stored. There are several entries for each page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LongerVariant {
-    /// The value of the slot, if a single parameter is dropped.
+    /// The value of the slot, if a single parameter is dropped, or a hash of all values, if several are.
     pub(super) value: u64,
     /// The number of the [`DroppedSlots`].
     pub(super) dropping: u32,
@@ -182,7 +184,7 @@ impl PageIndexes {
         let all = sets.last().copied().unwrap_or_default();
         for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
             let dropping = self.number_of(DroppedSlots::of(target, set));
-            let value = target.parameter(set).map_or(0, |slot| slot.value);
+            let value = target.parameter(set).map_or_else(|| target.joint(set), |slot| slot.value);
             let longer = LongerVariant { value, dropping, content };
             let variants = self.longer.entry(target.key_without(set)).or_default();
             if let Some(known) = variants.iter_mut().find(|known| known.dropping == dropping) {

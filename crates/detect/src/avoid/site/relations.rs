@@ -35,6 +35,8 @@ pub(super) struct Hypothesis {
     pub(super) row: u64,
     /// The size of the smallest of the contents.
     pub(super) size: u32,
+    /// Whether it is about these values of the dropped slots only.
+    pub(super) is_by_values: bool,
     /// The distance of the neighbours, if the hypothesis is about them.
     pub(super) between: Option<Between>,
 }
@@ -60,7 +62,17 @@ impl Hypothesis {
     /// A hypothesis that drops no slots.
     fn new(kinship: Kinship, rows: RowKeys, contents: Ids) -> Self {
         let dropped = SmallVec::new();
-        Self { kinship, dropped, rows, contents, parameter: None, row: 0, size: 0, between: None }
+        Self {
+            kinship,
+            dropped,
+            rows,
+            contents,
+            parameter: None,
+            row: 0,
+            size: 0,
+            is_by_values: false,
+            between: None,
+        }
     }
 
     /// Whether a page with this content is what the hypothesis says.
@@ -203,6 +215,9 @@ impl Site {
             }
         }
         for hypothesis in &mut found {
+            if let Some(rows) = self.rows.by_values(&hypothesis.rows) {
+                (hypothesis.rows, hypothesis.is_by_values) = (rows, true);
+            }
             let sizes = hypothesis.contents.iter().map(|content| self.contents.size(*content));
             hypothesis.size = sizes.min().unwrap_or_default();
             hypothesis.row = hypothesis.rows.own;

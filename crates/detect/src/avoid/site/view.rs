@@ -45,6 +45,8 @@ pub(crate) enum PartKind {
 pub(crate) struct Relationship {
     pub(crate) kinship: Kinship,
     pub(crate) dropped: SmallVec<[Name; 4]>,
+    /// Whether it is about these values of the dropped slots only.
+    pub(crate) is_by_values: bool,
     /// The key of the row that decides.
     pub(crate) key: u64,
     pub(crate) grounds: Grounds,
@@ -73,6 +75,7 @@ impl Site {
             let slots = slots.filter(|slot| slot.place.sort != Sort::None && is_dropped(slot.name));
             Relationship {
                 kinship: hypothesis.kinship,
+                is_by_values: hypothesis.is_by_values,
                 key: hypothesis.rows.own,
                 grounds: self.rows.grounds(&hypothesis.rows, self.min_evidence, threshold),
                 pages: hypothesis.contents.iter().map(|content| self.contents.page(*content)).collect(),

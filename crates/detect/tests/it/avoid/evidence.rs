@@ -695,6 +695,29 @@ fn two_tests_are_enough_for_a_skip_where_nearly_all_sisters_always_held() {
 }
 
 #[test]
+fn several_parameters_may_be_left_out_with_the_values_that_show_the_same() {
+    // Listings of directories: sorted by name, and by description where there are none, they are what the address without a query shows.
+    // Each of the four values is in addresses that show something else, too.
+    let mut predictor = predictor();
+    let queries = [("C=D;O=A", 0), ("C=N;O=D", 1), ("C=S;O=A", 2), ("C=D;O=D", 3), ("C=N;O=A", 0)];
+    for n in 0..40 {
+        learn(&mut predictor, &format!("/{}/", name(n)), n * 10);
+        for (query, content) in queries {
+            learn(&mut predictor, &format!("/{}/?{query}", name(n)), n * 10 + content);
+        }
+    }
+    learn(&mut predictor, &format!("/{}/", name(41)), 410);
+    for (query, content) in queries {
+        let decision = decide(&mut predictor, &format!("/{}/?{query}", name(41)));
+        assert_eq!(matches!(decision, Decision::Skip(_)), content == 0, "{query}: {decision:?}");
+        if let Decision::Skip(reason) = decision {
+            let rule = reason.to_string();
+            assert!(rule.contains("may be left out with these values"), "{rule}");
+        }
+    }
+}
+
+#[test]
 fn a_request_waits_for_a_page_in_flight_that_has_its_content_in_more_than_one_of_three_cases() {
     // Of ten articles, so many have the same text as on their print view.
     let decision = |same: usize| {
