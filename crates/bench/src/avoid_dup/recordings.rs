@@ -13,7 +13,7 @@ use huntsman_cli::progress::Screen;
 use huntsman_cli::render::escape;
 use serde_json::{Map, Value, json};
 
-use super::args::AvoidDupArgs;
+use super::args::{AvoidDupArgs, Mode};
 use super::{Marked, Spread, estimate, number, percent, score_json, truth};
 use crate::BUILD;
 
@@ -22,11 +22,12 @@ const WINDOW: u32 = 27;
 /// The most losses of a line that are shown.
 const SHOWN: usize = 20;
 
-/// One recording in one order with one number of requests in flight, crawled with every seed.
+/// One recording in one order with one number of requests in flight, crawled by one model with every seed.
 struct Runs {
     name: String,
     order: Order,
     in_flight: usize,
+    mode: Mode,
     runs: Vec<(u64, Replayed)>,
 }
 
@@ -47,17 +48,29 @@ pub(super) fn run(path: &Path, args: &AvoidDupArgs) -> Outcome {
     let mut rows = Vec::new();
     for file in &files {
         let name = name_of(file);
-        let recording = read(file, args.truth.as_deref())?;
+        let recording = read(file, args)?;
         for order in &orders {
             for in_flight in in_flight {
                 let in_flight = usize::try_from(*in_flight).unwrap_or(usize::MAX);
-                screen.status(&format!("{name}, {}, {in_flight} in flight", order.name()));
-                let crawl = |seed: u64| {
-                    let options = Options { seed, ..Options::default() };
-                    (seed, Replay { order: *order, in_flight, options }.run(&recording))
-                };
-                let runs = args.seeds().into_iter().map(crawl).collect();
-                rows.push(Runs { name: name.clone(), order: *order, in_flight, runs });
+                for mode in args.mode.each() {
+                    let (name, mode) = (name.clone(), *mode);
+                    screen.status(&format!(
+                        "{name}, {}, {in_flight} in flight, {}",
+                        order.name(),
+                        mode.name()
+                    ));
+                    let crawl = |seed: u64| {
+                        let options = Options { seed, ..Options::default() };
+                        let replay = Replay { order: *order, in_flight, options };
+                        let run = match mode {
+                            Mode::Default => replay.run(&recording),
+                            Mode::Reference => replay.run_reference(&recording),
+                        };
+                        (seed, run)
+                    };
+                    let runs = args.seeds().into_iter().map(crawl).collect();
+                    rows.push(Runs { name, order: *order, in_flight, mode, runs });
+                }
             }
         }
     }
@@ -78,7 +91,9 @@ pub(super) fn run(path: &Path, args: &AvoidDupArgs) -> Outcome {
     }
     quality(&rows, view).print(&mut stdout)?;
     writeln!(stdout)?;
-    causes(&rows).print(&mut stdout)?;
+    if rows.iter().any(|row| row.mode == Mode::Default) {
+        causes(&rows).print(&mut stdout)?;
+    }
     for row in &rows {
         row.print_losses(&mut stdout)?;
     }
@@ -113,15 +128,19 @@ fn name_of(file: &Path) -> String {
     name.strip_suffix(".jsonl").unwrap_or(name).to_owned()
 }
 
-fn read(file: &Path, truth: Option<&Path>) -> Outcome<Recording> {
+fn read(file: &Path, args: &AvoidDupArgs) -> Outcome<Recording> {
     let beside = |extension: &str| file.with_file_name(format!("{}.{extension}", name_of(file)));
-    let truth = match truth {
-        Some(truth) => truth.to_owned(),
+    let truth = match &args.truth {
+        Some(truth) => truth.clone(),
         None if beside("tsv").exists() => beside("tsv"),
         None => beside("tsv.gz"),
     };
     let truth = truth::read(&truth)?;
-    Recording::read(open(file)?, truth).map_err(|error| wrong(file, &error))
+    let recording = match args.mode.each().contains(&Mode::Reference) {
+        true => Recording::read_with_texts(open(file)?, truth),
+        false => Recording::read(open(file)?, truth),
+    };
+    recording.map_err(|error| wrong(file, &error))
 }
 
 /// Opens a recorded crawl; `.gz` and `.zst` are unpacked.
@@ -151,8 +170,13 @@ impl Runs {
         Spread::of(self.runs.iter().map(|(_, run)| number(run)))
     }
 
-    fn cells(&self) -> Vec<String> {
-        vec![self.name.clone(), self.order.name().to_owned(), self.in_flight.to_string()]
+    fn cells(&self) -> [String; 4] {
+        [
+            self.name.clone(),
+            self.order.name().to_owned(),
+            self.in_flight.to_string(),
+            self.mode.name().to_owned(),
+        ]
     }
 
     fn json(&self, view: View) -> Value {
@@ -162,6 +186,7 @@ impl Runs {
             "recording": self.name,
             "order": self.order.name(),
             "in_flight": self.in_flight,
+            "mode": self.mode.name(),
             "possible": of(&|run| Some(run.score.view(view).possible())),
             "saved": of(&|run| Some(run.score.view(view).saved())),
             "lost_share": of(&|run| Some(run.score.view(view).lost_share())),
@@ -172,8 +197,9 @@ impl Runs {
 
     fn print_losses(&self, stdout: &mut impl Write) -> io::Result<()> {
         for (seed, run) in self.runs.iter().filter(|(_, run)| !run.lost.is_empty()) {
-            let about = format!("{}, {}, {} in flight", self.name, self.order.name(), self.in_flight);
-            writeln!(stdout, "\n{about}, seed {seed}: {} contents lost", run.lost.len())?;
+            let [name, order, in_flight, mode] = self.cells();
+            let about = format!("{name}, {order}, {in_flight} in flight, {mode}, seed {seed}");
+            writeln!(stdout, "\n{about}: {} contents lost", run.lost.len())?;
             for loss in run.lost.iter().take(SHOWN) {
                 let why = match (&loss.rule, &loss.through) {
                     (Some(rule), _) => rule.clone(),
@@ -228,6 +254,7 @@ fn quality(rows: &[Runs], view: View) -> Marked {
         "recording",
         "order",
         "in flight",
+        "model",
         "possible",
         "saved",
         "range",
@@ -236,13 +263,13 @@ fn quality(rows: &[Runs], view: View) -> Marked {
         "explored",
         "own estimate of the loss",
     ];
-    let mut table = Marked::new(&[2, 3, 4, 5, 6, 7, 8, 9], &[&head]);
+    let mut table = Marked::new(&[2, 4, 5, 6, 7, 8, 9, 10], &[&head]);
     for row in rows {
         let two = |share: f64| format!("{:.2} %", share * 100.0);
         let lost = row.spread(|run| Some(run.score.view(view).lost_share()));
         let saved = row.spread(|run| Some(run.score.view(view).saved()));
         let most = lost.0.last().copied().unwrap_or_default();
-        let mut cells = row.cells();
+        let mut cells = row.cells().to_vec();
         cells.extend([
             row.spread(|run| Some(run.score.view(view).possible())).middle(percent),
             saved.middle(percent),
@@ -260,14 +287,14 @@ fn quality(rows: &[Runs], view: View) -> Marked {
     table
 }
 
-/// The causes of the duplicates that were fetched.
+/// The causes of the duplicates that our own model fetched.
 fn causes(rows: &[Runs]) -> Marked {
     let mut head = vec!["duplicates fetched", "order", "in flight"];
     head.extend(Cause::ALL.map(Cause::name));
     let right: Vec<usize> = (2..head.len()).collect();
     let mut table = Marked::new(&right, &[&head]);
-    for row in rows {
-        let mut cells = row.cells();
+    for row in rows.iter().filter(|row| row.mode == Mode::Default) {
+        let mut cells = row.cells()[..3].to_vec();
         cells.extend(Cause::ALL.map(|cause| row.spread(|run| Some(run.count(cause) as f64)).middle(number)));
         table.row(cells, false);
     }

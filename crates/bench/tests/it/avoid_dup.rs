@@ -283,6 +283,11 @@ fn a_recorded_crawl_gives_its_truth_and_is_replayed() {
     assert_eq!((run["recording"].as_str(), run["lost_share"].as_f64()), (Some("site"), Some(0.0)), "{run}");
     assert_eq!(run["possible"], made["area"]["possible"]);
     assert!(run["saved"].as_f64().unwrap() > 0.1, "{run}");
+    // MaybeDont's rules crawl the same recording, beside our own model or alone.
+    let reference = &replayed["recordings"][1];
+    assert_eq!((&run["mode"], &reference["mode"]), (&json!("default"), &json!("reference")), "{replayed}");
+    let alone = value(&bench(dir.path(), &[&args[..], &["--mode", "reference"]].concat()));
+    assert_eq!(alone["recordings"], json!([reference]));
     // Without a selector both views are the same, and without a file the list goes to stdout.
     let said = bench(dir.path(), &["--make-truth", "site.jsonl.zst"]);
     assert_eq!(said.code, Some(0), "{said:?}");

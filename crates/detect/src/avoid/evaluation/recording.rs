@@ -25,6 +25,8 @@ pub struct Recording {
     pub(super) start: u32,
     pub(super) site: String,
     pub(super) truth: Truth,
+    /// Whether the pages have their visible texts.
+    pub(super) has_texts: bool,
 }
 
 /// A URL of the truth with its answer.
@@ -51,6 +53,8 @@ pub(super) enum Answer {
 #[derive(Debug)]
 pub(super) struct Learnable {
     pub(super) text: PageText,
+    /// The visible text; empty unless texts are kept.
+    pub(super) visible: String,
     pub(super) places: LinkPlaces,
     /// The numbers of the pages to which it links, in order, each once.
     pub(super) links: Vec<u32>,
@@ -101,7 +105,20 @@ impl Recording {
     /// # Errors
     /// It cannot be read, a line is malformed (the error names it), or the truth is that of another crawl.
     pub fn read(text: impl BufRead, truth: Truth) -> Result<Self, RecordingError> {
-        let mut recording = Self { pages: Vec::new(), start: 0, site: String::new(), truth };
+        Self::read_keeping(text, truth, false)
+    }
+
+    /// The same, with the visible texts of all pages, which [`Replay::run_reference`](super::Replay::run_reference) needs.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_with_texts(text: impl BufRead, truth: Truth) -> Result<Self, RecordingError> {
+        Self::read_keeping(text, truth, true)
+    }
+
+    fn read_keeping(text: impl BufRead, truth: Truth, keeps_texts: bool) -> Result<Self, RecordingError> {
+        let (pages, site) = (Vec::new(), String::new());
+        let mut recording = Self { pages, start: 0, site, truth, has_texts: keeps_texts };
         let mut numbers: HashMap<Url, u32> = HashMap::new();
         let mut scan = Scan::new();
         for response in RecordedResponse::read(text) {
@@ -110,7 +127,7 @@ impl Recording {
                 recording.number_pages(&response.url, &mut numbers)?;
             }
             let Some(page) = numbers.get(&response.url).copied() else { continue };
-            recording.pages[page as usize].answer = Answer::of(&response, &numbers, &mut scan);
+            recording.pages[page as usize].answer = Answer::of(&response, &numbers, &mut scan, keeps_texts);
         }
         if numbers.is_empty() {
             return Err(RecordingError::Start);
@@ -141,7 +158,13 @@ impl Recording {
 }
 
 impl Answer {
-    fn of(response: &RecordedResponse, numbers: &HashMap<Url, u32>, scan: &mut Scan) -> Self {
+    fn of(
+        response: &RecordedResponse,
+        numbers: &HashMap<Url, u32>,
+        scan: &mut Scan,
+        keeps_text: bool,
+    ) -> Self {
+        let kept = |text: &str| if keeps_text { text.to_owned() } else { String::new() };
         let body = response.text();
         let url = &response.url;
         if (300..400).contains(&response.status) {
@@ -165,7 +188,14 @@ impl Answer {
         if !kind.is_markup() {
             let text = PageText::of_page(url, [(0, &*body)]);
             let places = LinkPlaces::default();
-            return Self::Page(Box::new(Learnable { text, places, links: Vec::new(), canonical: None }));
+            let visible = kept(&body);
+            return Self::Page(Box::new(Learnable {
+                text,
+                visible,
+                places,
+                links: Vec::new(),
+                canonical: None,
+            }));
         }
         scan.run(&body, &ScanOptions { blocks: true, ..ScanOptions::default() });
         let base = scan.base_href(&body).filter(|_| scan.base_offset().is_some_and(|at| at < BASE_LIMIT));
@@ -188,6 +218,8 @@ impl Answer {
         });
         let canonical = scan.canonical(&body).and_then(resolve);
         let canonical = canonical.filter(|named| named.host_str() == url.host_str());
-        Self::Page(Box::new(Learnable { text: PageText::of_scan(url, scan), places, links, canonical }))
+        let visible = kept(scan.text());
+        let text = PageText::of_scan(url, scan);
+        Self::Page(Box::new(Learnable { text, visible, places, links, canonical }))
     }
 }

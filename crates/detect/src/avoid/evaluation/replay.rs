@@ -32,6 +32,15 @@ impl Order {
             Self::Depth => "dfs",
         }
     }
+
+    /// The place in the queue of the URL with this number.
+    pub(super) fn place(self, number: i64, dice: &mut SeededRandom) -> i64 {
+        match self {
+            Self::Breadth => number,
+            Self::Depth => -number,
+            Self::Random => (dice.below(1 << 40) << 22) as i64 | (number & 0x3F_FFFF),
+        }
+    }
 }
 
 /// A crawl of a recorded site without a network. It does not depend on time: the same recording and settings give the same result.
@@ -145,11 +154,7 @@ impl Crawl<'_> {
 
     fn enqueue(&mut self, page: u32) {
         self.next += 1;
-        let at = match self.order {
-            Order::Breadth => self.next,
-            Order::Depth => -self.next,
-            Order::Random => (self.dice.below(1 << 40) << 22) as i64 | (self.next & 0x3F_FFFF),
-        };
+        let at = self.order.place(self.next, &mut self.dice);
         self.queue.insert((REGULAR, at), page);
     }
 
@@ -289,30 +294,6 @@ impl Crawl<'_> {
         self.duplicates.push(Duplicate { cause, url, like, rule });
     }
 
-    /// A skipped page that leads to a page which was not found, perhaps by way of others that were not found.
-    fn skipped_before(&self, page: u32) -> Option<(String, String)> {
-        let (mut reached, mut next) = (HashSet::from([page]), 0);
-        let mut queue = vec![page];
-        while let Some(to) = queue.get(next).copied() {
-            next += 1;
-            for (from, recorded) in (0..).zip(&self.recording.pages) {
-                let leads = match &recorded.answer {
-                    Answer::Page(page) => page.links.contains(&to),
-                    Answer::Redirect { page, .. } => *page == Some(to),
-                    Answer::Other => false,
-                };
-                if !leads || !reached.insert(from) {
-                    continue;
-                }
-                if let Some(rule) = self.dropped.get(&from) {
-                    return Some((recorded.url.to_string(), rule.clone()));
-                }
-                queue.push(from);
-            }
-        }
-        None
-    }
-
     /// A page that was fetched and that the model takes for the same as one that was not.
     fn taken_for(&mut self, number: u32) -> Option<String> {
         let recording = self.recording;
@@ -326,39 +307,72 @@ impl Crawl<'_> {
     }
 
     fn result(mut self) -> Replayed {
-        let recording = self.recording;
-        let truth = &recording.truth;
-        let rows = self.fetched.iter().map(|page| recording.pages[*page as usize].row);
-        let score = truth.score_rows(rows.clone());
-        let have: HashSet<u32> = rows.filter_map(|row| truth.content(row)).collect();
+        let (fetched, dropped) = (std::mem::take(&mut self.fetched), std::mem::take(&mut self.dropped));
+        let lost = lost(self.recording, &fetched, &dropped);
+        self.fetched = fetched;
+        let lost = lost.into_iter().map(|(page, loss)| Loss { taken_for: self.taken_for(page), ..loss });
+        let lost = lost.collect();
         let totals = self.predictor.totals();
-        let mut lost: BTreeMap<u32, Loss> = BTreeMap::new();
-        for (number, page) in recording.pages.iter().enumerate() {
-            let Some(content) = truth.content(page.row).filter(|content| !have.contains(content)) else {
-                continue;
-            };
-            let url = page.url.to_string();
-            let rule = self.dropped.get(&(number as u32)).cloned();
-            let is_nearer = |loss: &Loss| loss.rule.is_none() && rule.is_some();
-            if lost.get(&content).is_none_or(is_nearer) {
-                let through = if rule.is_none() { self.skipped_before(number as u32) } else { None };
-                let taken_for = self.taken_for(number as u32);
-                lost.insert(content, Loss { url, rule, through, taken_for });
-            }
-        }
         Replayed {
-            score,
-            requests: self
-                .fetched
-                .iter()
-                .map(|page| recording.pages[*page as usize].url.to_string())
-                .collect(),
-            skipped: self.dropped.len(),
             explored: totals.explored as usize,
             duplicates: self.duplicates,
-            lost: lost.into_values().collect(),
             estimated_loss: totals.loss(),
             pages_learnt: totals.learnt as usize,
+            ..Replayed::of(self.recording, &self.fetched, dropped.len(), lost)
         }
     }
+}
+
+/// The contents that were never fetched, each with the number of a page that has it, and why that was not fetched.
+pub(super) fn lost(
+    recording: &Recording,
+    fetched: &[u32],
+    dropped: &HashMap<u32, String>,
+) -> Vec<(u32, Loss)> {
+    let truth = &recording.truth;
+    let content = |page: u32| truth.content(recording.pages[page as usize].row);
+    let have: HashSet<u32> = fetched.iter().filter_map(|page| content(*page)).collect();
+    let mut lost: BTreeMap<u32, (u32, Option<String>)> = BTreeMap::new();
+    for number in 0..recording.pages.len() as u32 {
+        let Some(content) = content(number).filter(|content| !have.contains(content)) else { continue };
+        let rule = dropped.get(&number).cloned();
+        let is_nearer = |(_, known): &(u32, Option<String>)| known.is_none() && rule.is_some();
+        if lost.get(&content).is_none_or(is_nearer) {
+            lost.insert(content, (number, rule));
+        }
+    }
+    let loss = |(number, rule): (u32, Option<String>)| {
+        let through = if rule.is_none() { skipped_before(recording, number, dropped) } else { None };
+        let url = recording.pages[number as usize].url.to_string();
+        (number, Loss { url, rule, through, taken_for: None })
+    };
+    lost.into_values().map(loss).collect()
+}
+
+/// A skipped page that leads to a page which was not found, perhaps by way of others that were not found.
+fn skipped_before(
+    recording: &Recording,
+    page: u32,
+    dropped: &HashMap<u32, String>,
+) -> Option<(String, String)> {
+    let (mut reached, mut next) = (HashSet::from([page]), 0);
+    let mut queue = vec![page];
+    while let Some(to) = queue.get(next).copied() {
+        next += 1;
+        for (from, recorded) in (0..).zip(&recording.pages) {
+            let leads = match &recorded.answer {
+                Answer::Page(page) => page.links.contains(&to),
+                Answer::Redirect { page, .. } => *page == Some(to),
+                Answer::Other => false,
+            };
+            if !leads || !reached.insert(from) {
+                continue;
+            }
+            if let Some(rule) = dropped.get(&from) {
+                return Some((recorded.url.to_string(), rule.clone()));
+            }
+            queue.push(from);
+        }
+    }
+    None
 }

@@ -1,5 +1,6 @@
 //! The result of a crawl of a recorded site.
 
+use super::recording::Recording;
 use super::truth::Score;
 
 /// What was saved and lost by the truth, and why.
@@ -15,15 +16,31 @@ pub struct Replayed {
     pub explored: usize,
     /// The number of pages that the model learnt.
     pub pages_learnt: usize,
-    /// The pages that were fetched although their content, by the area, had been fetched before.
+    /// The pages that were fetched although their content, by the area, had been fetched before; empty for MaybeDont's rules, which have no
+    /// such causes.
     pub duplicates: Vec<Duplicate>,
     /// One entry for each content, by the area, that was never fetched.
     pub lost: Vec<Loss>,
-    /// The model's own estimate; see [`Totals::loss`](crate::avoid::Totals::loss).
+    /// The model's own estimate; see [`Totals::loss`](crate::avoid::Totals::loss). `None` for MaybeDont's rules.
     pub estimated_loss: Option<(f64, f64)>,
 }
 
 impl Replayed {
+    /// The result of a crawl that fetched these pages in this order; what a model counts is empty.
+    pub(super) fn of(recording: &Recording, fetched: &[u32], skipped: usize, lost: Vec<Loss>) -> Self {
+        let pages = || fetched.iter().map(|page| &recording.pages[*page as usize]);
+        Self {
+            score: recording.truth.score_rows(pages().map(|page| page.row)),
+            requests: pages().map(|page| page.url.to_string()).collect(),
+            skipped,
+            explored: 0,
+            pages_learnt: 0,
+            duplicates: Vec::new(),
+            lost,
+            estimated_loss: None,
+        }
+    }
+
     /// The number of duplicates that were fetched for this cause.
     pub fn count(&self, cause: Cause) -> usize {
         self.duplicates.iter().filter(|duplicate| duplicate.cause == cause).count()

@@ -6,7 +6,7 @@ mod explained;
 mod run;
 
 use huntsman_detect::avoid::Options;
-use huntsman_detect::avoid::evaluation::{Case, Outcome, Simulation};
+use huntsman_detect::avoid::evaluation::{Case, Order, Outcome, Recording, Replay, Simulation, Truth, View};
 use huntsman_detect::maybedont::GateSettings;
 
 /// The seeds are printed with the results, so that a failure can be repeated.
@@ -219,6 +219,47 @@ fn the_reference_finds_and_loses_what_maybedont_does() {
     }
     for case in [Case::LoginWall, Case::WarmUpCopies] {
         assert!(outcome(case, 0).lost > 0, "{case:?}");
+    }
+}
+
+/// A recorded forum: a list of topics, and each topic with and without a session.
+fn recorded_forum(topics: usize) -> (String, String) {
+    let page = |url: &str, body: &str| {
+        format!("{{\"url\":\"http://h{url}\",\"status\":200,\"ctype\":\"text/html\",\"body\":\"{body}\"}}\n")
+    };
+    // Copies are far from each other: MaybeDont's rules say nothing of a page while the one like it is on its way.
+    let plain: String = (0..topics).map(|n| format!("<a href='/t?n={n}'>a</a> ")).collect();
+    let copies: String = (0..topics).map(|n| format!("<a href='/t?n={n}&sid=s{n}'>b</a> ")).collect();
+    let list = plain + &copies;
+    let mut crawl = page("/", &list);
+    let mut truth = "0\t0\tpage\t/\n".to_owned();
+    for n in 0..topics {
+        let words: Vec<String> =
+            (0..80).map(|word| format!("w{}", (n * 7_919 + word * 104_729) % 99_991)).collect();
+        for url in [format!("/t?n={n}"), format!("/t?n={n}&sid=s{n}")] {
+            crawl += &page(&url, &format!("<p>{}</p>", words.join(" ")));
+            truth += &format!("{0}\t{0}\tpage\t{url}\n", n + 1);
+        }
+    }
+    (crawl, truth)
+}
+
+#[test]
+fn both_models_crawl_a_recorded_site_in_any_order() {
+    let (crawl, truth) = recorded_forum(400);
+    let truth = Truth::read(truth.as_bytes()).unwrap();
+    let recording = Recording::read_with_texts(crawl.as_bytes(), truth).unwrap();
+    for order in Order::ALL {
+        let replay = Replay { order, ..Replay::with(Options::default()) };
+        for (model, run) in
+            [("default", replay.run(&recording)), ("reference", replay.run_reference(&recording))]
+        {
+            let score = run.score.view(View::Area);
+            assert!(score.saved() > 0.1 && score.saved() < score.possible(), "{order:?}, {model}: {score:?}");
+            assert_eq!(run.requests.len() + run.skipped, 801, "{order:?}");
+            assert_eq!(run.lost.len(), score.lost(), "{order:?}");
+            assert!(run.pages_learnt == run.requests.len() && run.explored > 0, "{order:?}");
+        }
     }
 }
 
