@@ -10,9 +10,9 @@ use huntsman::detect::avoid::evaluation::{Case, Order, View};
 pub(crate) const HELP: &str = "\
 Made-up sites: recall is the share of the requests for known contents that were not sent, the warm-up included; lost are contents \
 that never came; the estimate is the model's own, with the upper end of its 95 % interval. Ranges are over the seeds.\n\n\
-A recorded crawl: one JSON object a line with url, status, ctype, location and body. The real predictor crawls it without a \
-network, and MaybeDont's rules do; every duplicate that our own model fetches is counted by its cause, and every lost content by the rule \
-that skipped it.\n\n\
+A recorded crawl: one JSON object a line with url, status, ctype, location and body. Our own model and MaybeDont's \
+rules each crawl it without a network. Every duplicate that our own model fetches is counted by its cause, and every content that either loses \
+by the rule that skipped it.\n\n\
 A site that runs: each crawl is that of\n  \
 huntsman crawl URL --profile test --no-cookies --only LIST --concurrency N --per-host N --avoid-dup[=reference] --seed N\n\
 with the address of the site allowed. LIST is --list, or the URLs of the truth. Downloads are url and final_url of \

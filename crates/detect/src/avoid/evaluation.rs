@@ -3,7 +3,8 @@
 //! A [`Case`] is a generated site: requests in the order of their discovery, each with the content that its response has. A [`Simulation`]
 //! crawls it with a given number of requests in flight, with the [`Predictor`](super::Predictor) or with MaybeDont's
 //! [`Gate`](crate::maybedont::Gate), and reports what was found and what was lost. A [`Truth`] is a list of the URLs of a real site with
-//! the content of each; it scores the URLs that a crawl downloaded. A [`Replay`] crawls a [`Recording`] of a real site again, with either model. A [`TruthMaker`] makes such a list from the texts of the pages.
+//! the content of each; it scores the URLs that a crawl downloaded. A [`TruthMaker`] makes such a list from the texts
+//! of the pages. A [`Replay`] crawls a [`Recording`] of a real site again, with either model.
 //!
 //! The tests of this crate and `huntsman-bench avoid-dup` use it.
 //!

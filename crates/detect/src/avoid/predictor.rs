@@ -811,7 +811,7 @@ fn in_words(kinship: Kinship, is_by_values: bool, names: &[String], url: &Url) -
         Kinship::Changed => format!("{names} do not matter together"),
         Kinship::Removed if is_by_values => format!("{names} may be left out with these values"),
         Kinship::Removed => format!("{names} may be left out"),
-        Kinship::Added if quoted.is_empty() => "several parameters may be added".to_owned(),
+        Kinship::Added if quoted.is_empty() => "a longer address shows the same".to_owned(),
         Kinship::Added => format!("{names} may be added"),
         Kinship::Moved => format!("{path} shows what another address with the same values shows"),
         Kinship::Canonical if quoted.is_empty() => {

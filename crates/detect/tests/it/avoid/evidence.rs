@@ -697,7 +697,7 @@ fn two_tests_are_enough_for_a_skip_where_nearly_all_sisters_always_held() {
 #[test]
 fn several_parameters_may_be_left_out_with_the_values_that_show_the_same() {
     // Listings of directories: sorted by name, and by description where there are none, they are what the address without a query shows.
-    // Each of the four values is in addresses that show something else, too.
+    // Each value of those two queries is also in an address that shows something else.
     let mut predictor = predictor();
     let queries = [("C=D;O=A", 0), ("C=N;O=D", 1), ("C=S;O=A", 2), ("C=D;O=D", 3), ("C=N;O=A", 0)];
     for n in 0..40 {
