@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use fearless_simd::{Level, Simd, dispatch};
 use hashbrown::HashMap;
-use smallvec::SmallVec;
 
 use super::chrome::PageContent;
 use super::fold::Fold;
+use super::multimap::Multimap;
+use super::packed_key::PackedKey;
 use super::shape::Mix;
 
 /// A text of fewer shingles is compared as a whole only: a tenth of its shingles is less than one.
@@ -401,7 +402,7 @@ impl Contents {
     pub(crate) fn texts(&mut self, page: &PageContent<'_>) -> Option<Texts> {
         let Self { whole, without_own, sketches, .. } = self;
         let mut text = |key: u64, groups: &Groups, words: &dyn Fn() -> Vec<u32>| {
-            let is_known = groups.by_key.contains_key(&key);
+            let is_known = groups.by_key.contains_key(&PackedKey::from(key));
             ContentText { key, sketch: if is_known { None } else { sketches.of(key, words) } }
         };
         let key = ContentText::key(page.fold(), || page.words())?;
@@ -432,13 +433,13 @@ impl Contents {
 #[derive(Clone, Debug, Default)]
 struct Groups {
     count: u32,
-    /// The groups by the hash of the words: 24 bytes per text.
-    by_key: HashMap<u64, Member>,
+    /// The groups by the hash of the words: 20 bytes per text.
+    by_key: HashMap<PackedKey, Member>,
     leaders: Vec<Leader>,
-    /// By band and its value, the newest leader: 8 bytes per entry.
-    newest: [HashMap<u32, u32>; BANDS],
+    /// By band and its value, the leaders: 8 bytes per entry, of which most have one.
+    by_band: [Multimap<u32>; BANDS],
     /// By each of its smallest hashes, the leaders: in place of bands once there are texts without them.
-    by_hash: Option<HashMap<u32, SmallVec<[u32; 2]>>>,
+    by_hash: Option<Multimap<u32>>,
     /// The number of searches for similar leaders.
     searches: u32,
 }
@@ -459,22 +460,20 @@ struct Leader {
     group: u32,
     hashes: Arc<[u32]>,
     all: u32,
-    /// The next older leader of each band: linked lists of 4 bytes per entry.
-    older: [u32; BANDS],
     /// The number of the last search that came upon it.
     seen: u32,
 }
 
-/// The end of a list.
+/// No group.
 const NONE: u32 = u32::MAX;
 
 impl Groups {
     fn clear(&mut self) {
-        let Self { count, by_key, leaders, newest, by_hash, searches } = self;
+        let Self { count, by_key, leaders, by_band, by_hash, searches } = self;
         (*count, *by_hash, *searches) = (0, None, 0);
         by_key.clear();
         leaders.clear();
-        newest.iter_mut().for_each(HashMap::clear);
+        by_band.iter_mut().for_each(Multimap::clear);
     }
 
     /// The group of a text, and whether it is new.
@@ -482,11 +481,11 @@ impl Groups {
     /// Equal words are always in the same group. Of several similar groups the first counts, so that a text which lies between two of them
     /// does not belong to the newer one at one time and to the older one at another.
     fn number(&mut self, text: ContentText) -> (Member, bool) {
-        if let Some(known) = self.by_key.get(&text.key) {
+        if let Some(known) = self.by_key.get(&PackedKey::from(text.key)) {
             return (*known, false);
         }
         if text.sketch.as_ref().is_some_and(|sketch| sketch.bands.is_none()) && self.by_hash.is_none() {
-            self.by_hash = Some(HashMap::new());
+            self.by_hash = Some(Multimap::default());
             (0..self.leaders.len()).for_each(|number| self.index_by_hash(number));
         }
         let similar = text.sketch.as_ref().and_then(|sketch| self.first_similar(sketch));
@@ -500,14 +499,14 @@ impl Groups {
             (group, 0)
         });
         let member = Member { group, apart, size };
-        self.by_key.insert(text.key, member);
+        self.by_key.insert(text.key.into(), member);
         (member, similar.is_none())
     }
 
     /// The first group with a leader similar to a text, and the number of shingles in which they differ.
     fn first_similar(&mut self, sketch: &Sketch) -> Option<(u32, u32)> {
         self.searches = self.searches.wrapping_add(1);
-        let Self { leaders, searches, by_hash, newest, .. } = self;
+        let Self { leaders, searches, by_hash, by_band, .. } = self;
         let mut first: Option<(u32, u32)> = None;
         let mut compare = |leader: &mut Leader| {
             let is_known = std::mem::replace(&mut leader.seen, *searches) == *searches;
@@ -522,37 +521,30 @@ impl Groups {
         };
         if let Some(by_hash) = by_hash {
             for hash in sketch.hashes.iter().take(LOOKED_UP) {
-                let numbers = by_hash.get(hash).into_iter().flatten().rev();
-                numbers.take(MAX_CANDIDATES).for_each(|number| compare(&mut leaders[*number as usize]));
+                by_hash.numbers(*hash).rev().for_each(|number| compare(&mut leaders[number as usize]));
             }
             return first;
         }
-        for (band, value) in sketch.bands.iter().flatten().enumerate() {
-            let mut next = newest[band].get(value).copied().unwrap_or(NONE);
-            for _ in 0..MAX_CANDIDATES {
-                let Some(leader) = leaders.get_mut(next as usize) else { break };
-                compare(leader);
-                next = leader.older[band];
-            }
+        for (value, leaders_of) in sketch.bands.iter().flatten().zip(by_band) {
+            leaders_of.numbers(*value).rev().for_each(|number| compare(&mut leaders[number as usize]));
         }
         first
     }
 
     fn add_leader(&mut self, group: u32, sketch: Sketch) {
         let number = self.leaders.len() as u32;
-        let mut older = [NONE; BANDS];
-        for (band, value) in sketch.bands.iter().flatten().enumerate() {
-            older[band] = self.newest[band].insert(*value, number).unwrap_or(NONE);
+        for (value, leaders_of) in sketch.bands.iter().flatten().zip(&mut self.by_band) {
+            leaders_of.remember(*value, number, MAX_CANDIDATES);
         }
         let Sketch { hashes, all, .. } = sketch;
-        self.leaders.push(Leader { group, hashes, all, older, seen: 0 });
+        self.leaders.push(Leader { group, hashes, all, seen: 0 });
         self.index_by_hash(number as usize);
     }
 
     fn index_by_hash(&mut self, number: usize) {
         if let Some(by_hash) = &mut self.by_hash {
             for hash in self.leaders[number].hashes.iter().take(LOOKED_UP) {
-                by_hash.entry(*hash).or_default().push(number as u32);
+                by_hash.remember(*hash, number as u32, MAX_CANDIDATES);
             }
         }
     }

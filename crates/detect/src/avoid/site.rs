@@ -520,7 +520,7 @@ impl Site {
 
     /// Whether a page with this URL was learnt and can be compared.
     pub(crate) fn knows(&self, raw: &[RawSlot]) -> bool {
-        self.stores.exact.contains_key(&Target::of(raw, &self.kinds).key())
+        self.stores.exact(Target::of(raw, &self.kinds).key()).is_some()
     }
 
     /// Records that a URL led to a page that was learnt, and so has the content of that page.
@@ -535,7 +535,7 @@ impl Site {
 
     fn observe_alias(&mut self, raw: &[RawSlot], page: &[RawSlot], links: &[LinkContext], is_live: bool) {
         let page = Target::of(page, &self.kinds).key();
-        if let Some(content) = self.stores.exact.get(&page).copied() {
+        if let Some(content) = self.stores.exact(page) {
             let target = Target::of(raw, &self.kinds);
             let hypotheses = self.hypotheses(&target, links);
             self.observe(&target, hypotheses, Found { content, is_new: false, apart: 0 }, None, is_live);

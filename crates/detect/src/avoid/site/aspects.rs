@@ -8,9 +8,10 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use smallvec::SmallVec;
 
-use super::indexes::{Ids, remember};
+use super::indexes::Ids;
 use crate::avoid::content::{ContentId, Contents};
 use crate::avoid::kinds::Kind;
+use crate::avoid::multimap::remember;
 use crate::avoid::overrides::PriorKnowledge;
 use crate::avoid::rows::RowKeys;
 use crate::avoid::shape::{Mix, Name};

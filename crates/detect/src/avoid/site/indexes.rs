@@ -1,11 +1,13 @@
 //! The pages of a site that were fetched, indexed by what they have in common with other URLs.
 
 use hashbrown::HashMap;
-use smallvec::{Array, SmallVec};
+use smallvec::SmallVec;
 
 use super::aspects::Aspects;
 use super::runs::Runs;
 use crate::avoid::content::ContentId;
+use crate::avoid::multimap::{List, Multimap, Noted};
+use crate::avoid::packed_key::PackedKey;
 use crate::avoid::rows::RowKeys;
 use crate::avoid::shape::{Mix, Name, Slot};
 use crate::avoid::target::Target;
@@ -62,52 +64,13 @@ impl DroppedSlots {
     }
 }
 
-/// A page with more slots than the URL under which it is stored. There are several entries for each page.
-#[derive(Clone, Copy, Debug)]
+/// How a page has more slots than the URL under which it is stored. There are several entries for each page.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongerVariant {
     /// The value of the slot, if a single parameter is dropped, or a hash of all values, if several are.
-    pub(super) value: u64,
+    pub(super) value: PackedKey,
     /// The number of the [`DroppedSlots`].
     pub(super) dropping: u32,
-    pub(super) content: ContentId,
-}
-
-/// Contents by key; most keys have only one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ContentIndex {
-    /// A content, or the number of a list of contents.
-    pub(super) by_key: HashMap<u64, u32>,
-    pub(super) lists: Vec<Ids>,
-}
-
-/// The bit that marks the number of a list; contents have smaller numbers.
-const LIST: u32 = 1 << 31;
-
-impl ContentIndex {
-    fn clear(&mut self) {
-        self.by_key.clear();
-        self.lists.clear();
-    }
-
-    pub(super) fn get(&self, key: u64) -> &[ContentId] {
-        match self.by_key.get(&key) {
-            None => &[],
-            Some(one) if one & LIST == 0 => std::slice::from_ref(one),
-            Some(list) => &self.lists[(list & !LIST) as usize],
-        }
-    }
-
-    pub(super) fn remember(&mut self, key: u64, content: ContentId) {
-        let entry = self.by_key.entry(key).or_insert(content);
-        if *entry == content {
-            return;
-        }
-        if *entry & LIST == 0 {
-            self.lists.push(Ids::from_slice(&[*entry]));
-            *entry = LIST | (self.lists.len() as u32 - 1);
-        }
-        remember(&mut self.lists[(*entry & !LIST) as usize], content, CONTENTS_OF_KEY);
-    }
 }
 
 /// A page that names a URL as its own address.
@@ -118,33 +81,28 @@ pub(super) struct NamedUrl {
     pub(super) content: ContentId,
 }
 
-/// Pages of one signature with the same free values.
-#[derive(Clone, Debug)]
-pub(super) struct SameValues {
-    pub(super) signature: u64,
+/// The signature of a page with its template. There are few for all pages of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signature {
+    pub(super) value: u64,
     pub(super) template: u64,
-    pub(super) contents: Ids,
-}
-
-impl SameValues {
-    /// Whether these pages have the signature of a URL.
-    pub(super) fn is_this(&self, target: &Target) -> bool {
-        self.signature == target.signature
-    }
 }
 
 /// The pages that were fetched, indexed by what they have in common with other URLs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageIndexes {
-    pub(super) changed: ContentIndex,
+    changed: Multimap<PackedKey>,
     pub(super) runs: Runs,
-    pub(super) exact: HashMap<u64, ContentId>,
-    pub(super) longer: HashMap<u64, SmallVec<[LongerVariant; 1]>>,
-    pub(super) droppings: Vec<DroppedSlots>,
-    pub(super) number_of_dropping: HashMap<DroppedSlots, u32>,
-    pub(super) by_free_values: HashMap<u64, SmallVec<[SameValues; 1]>>,
-    pub(super) canonical: ContentIndex,
-    pub(super) strict: ContentIndex,
+    exact: HashMap<PackedKey, ContentId>,
+    longer: Multimap<PackedKey, LongerVariant>,
+    droppings: Vec<DroppedSlots>,
+    number_of_dropping: HashMap<DroppedSlots, u32>,
+    /// Contents, each with the number of a signature.
+    by_free_values: Multimap<PackedKey, u32>,
+    signatures: Vec<Signature>,
+    number_of_signature: HashMap<u64, u32>,
+    canonical: Multimap<PackedKey>,
+    strict: Multimap<PackedKey>,
     pub(super) named: HashMap<u64, SmallVec<[NamedUrl; 1]>>,
     pub(super) aspects: Aspects,
 }
@@ -159,8 +117,12 @@ impl PageIndexes {
         longer.clear();
         droppings.clear();
         number_of_dropping.clear();
-        let Self { by_free_values, canonical, strict, named, aspects, .. } = self;
+        let Self {
+            by_free_values, signatures, number_of_signature, canonical, strict, named, aspects, ..
+        } = self;
         by_free_values.clear();
+        signatures.clear();
+        number_of_signature.clear();
         canonical.clear();
         strict.clear();
         named.clear();
@@ -171,47 +133,83 @@ impl PageIndexes {
     pub(super) fn store(&mut self, target: &Target, canonical: u64, strict: u64, content: ContentId) {
         for set in target.changed_sets() {
             let key = target.changed_key(set);
-            self.changed.remember(key, content);
+            self.changed.remember(key.into(), content, CONTENTS_OF_KEY);
             if let Some(slot) = target.ordered(set) {
                 self.runs.add(run_key(key, slot), slot.place.at, content);
             }
         }
-        self.exact.insert(target.key(), content);
-        self.canonical.remember(canonical, content);
-        self.strict.remember(strict, content);
+        self.exact.insert(target.key().into(), content);
+        self.canonical.remember(canonical.into(), content, CONTENTS_OF_KEY);
+        self.strict.remember(strict.into(), content, CONTENTS_OF_KEY);
         let sets = target.removal_sets();
         // The last set contains all parameters.
         let all = sets.last().copied().unwrap_or_default();
         for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
             let dropping = self.number_of(DroppedSlots::of(target, set));
             let value = target.parameter(set).map_or_else(|| target.joint(set), |slot| slot.value);
-            let longer = LongerVariant { value, dropping, content };
-            let variants = self.longer.entry(target.key_without(set)).or_default();
-            if let Some(known) = variants.iter_mut().find(|known| known.dropping == dropping) {
-                *known = longer;
-            } else if variants.len() < LONGER_VARIANTS {
-                variants.push(longer);
-            }
+            let new = Noted { number: content, note: LongerVariant { value: value.into(), dropping } };
+            self.longer.change(target.key_without(set).into(), new, |variants| {
+                if let Some(known) = variants.iter_mut().find(|known| known.note.dropping == dropping) {
+                    *known = new;
+                } else if variants.len() < LONGER_VARIANTS {
+                    variants.push(new);
+                }
+            });
         }
         if let Some(same_values) = target.free_values_key() {
-            let same_values = self.by_free_values.entry(same_values).or_default();
-            if let Some(known) = same_values.iter_mut().find(|known| known.signature == target.signature) {
-                remember(&mut known.contents, content, CONTENTS_OF_SIGNATURE);
-            } else {
-                if same_values.len() == SIGNATURES_OF_VALUES {
-                    same_values.remove(0);
-                }
-                let contents = Ids::from_slice(&[content]);
-                same_values.push(SameValues {
-                    signature: target.signature,
-                    template: target.shape.template,
-                    contents,
-                });
-            }
+            let new = Noted { number: content, note: self.number_of_signature(target) };
+            self.by_free_values.change(same_values.into(), new, |known| remember_signature(known, new));
         }
     }
 
-    pub(super) fn number_of(&mut self, dropping: DroppedSlots) -> u32 {
+    /// The contents of pages that are equal to a URL outside of a set of slots, by the key of that set.
+    pub(super) fn changed(&self, key: u64) -> Ids {
+        self.changed.numbers(key.into()).collect()
+    }
+
+    /// The content of the page of the URL with this key.
+    pub(super) fn exact(&self, key: u64) -> Option<ContentId> {
+        self.exact.get(&PackedKey::from(key)).copied()
+    }
+
+    /// The contents of pages whose URLs have this key without the parameters that do not matter.
+    pub(super) fn canonical(&self, key: u64) -> Ids {
+        self.canonical.numbers(key.into()).collect()
+    }
+
+    /// The contents of pages whose URLs have this key without the parameters that never mattered.
+    pub(super) fn strict(&self, key: u64) -> Ids {
+        self.strict.numbers(key.into()).collect()
+    }
+
+    /// The pages with more slots than the URL with this key: the slots, their value, and the content.
+    pub(super) fn longer(&self, key: u64) -> impl Iterator<Item = (&DroppedSlots, u64, ContentId)> {
+        self.longer.get(key.into()).iter().map(|Noted { number, note }| {
+            (&self.droppings[note.dropping as usize], note.value.value(), *number)
+        })
+    }
+
+    /// The contents of pages of other signatures with the same free values as a URL, by these signatures.
+    pub(super) fn same_values(&self, target: &Target) -> impl Iterator<Item = (Signature, Ids)> {
+        let known = target.free_values_key().map(|key| self.by_free_values.get(key.into()));
+        let known = known.unwrap_or_default();
+        let is_first = |at: &usize| known[..*at].iter().all(|before| before.note != known[*at].note);
+        let firsts = (0..known.len()).filter(is_first).map(|at| known[at].note);
+        let signature = |number: u32| {
+            let contents = known.iter().filter(|other| other.note == number).map(|other| other.number);
+            (self.signatures[number as usize], contents.collect())
+        };
+        firsts.map(signature).filter(|(signature, _)| signature.value != target.signature)
+    }
+
+    fn number_of_signature(&mut self, target: &Target) -> u32 {
+        *self.number_of_signature.entry(target.signature).or_insert_with(|| {
+            self.signatures.push(Signature { value: target.signature, template: target.shape.template });
+            self.signatures.len() as u32 - 1
+        })
+    }
+
+    fn number_of(&mut self, dropping: DroppedSlots) -> u32 {
         *self.number_of_dropping.entry(dropping).or_insert_with(|| {
             self.droppings.push(dropping);
             self.droppings.len() as u32 - 1
@@ -224,12 +222,21 @@ pub(super) fn run_key(changed: u64, slot: &Slot) -> u64 {
     Mix(changed).with(slot.place.sort as u64).0
 }
 
-/// Adds a number to a list of the newest ones, unless it is there.
-pub(super) fn remember<A: Array<Item = u32>>(list: &mut SmallVec<A>, number: u32, most: usize) {
-    if !list.contains(&number) {
-        if list.len() == most {
-            list.remove(0);
-        }
-        list.push(number);
+/// Adds a content with its signature, unless they are there. The newest contents of each signature are kept, and of the signatures those that came last.
+fn remember_signature(known: &mut List<u32>, new: Noted<u32>) {
+    if known.contains(&new) {
+        return;
     }
+    let of_signature = known.iter().filter(|other| other.note == new.note).count();
+    if of_signature == CONTENTS_OF_SIGNATURE {
+        let oldest = known.iter().position(|other| other.note == new.note);
+        oldest.map(|oldest| known.remove(oldest));
+    } else if of_signature == 0 {
+        let is_first = |at: &usize| known[..*at].iter().all(|before| before.note != known[*at].note);
+        if (0..known.len()).filter(is_first).count() == SIGNATURES_OF_VALUES {
+            let oldest = known[0].note;
+            known.retain(|other| other.note != oldest);
+        }
+    }
+    known.push(new);
 }

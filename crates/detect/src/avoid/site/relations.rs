@@ -108,13 +108,13 @@ impl Site {
             if !is_minimal {
                 continue;
             }
-            let contents = self.stores.changed.get(key);
+            let contents = self.stores.changed(key);
             if !contents.is_empty() {
                 matched.push(set);
                 found.push(Hypothesis {
                     dropped: names(set),
                     parameter: target.parameter(set),
-                    ..Hypothesis::new(Kinship::Changed, target.changed_rows(set), contents.into())
+                    ..Hypothesis::new(Kinship::Changed, target.changed_rows(set), contents)
                 });
             }
         }
@@ -130,16 +130,13 @@ impl Site {
             if matched.iter().any(|smaller| smaller & set == *smaller) {
                 continue;
             }
-            if let Some(content) = self.stores.exact.get(&target.key_without(set)) {
+            if let Some(content) = self.stores.exact(target.key_without(set)) {
                 matched.push(set);
+                let contents = Ids::from_slice(&[content]);
                 found.push(Hypothesis {
                     dropped: names(set),
                     parameter: target.parameter(set),
-                    ..Hypothesis::new(
-                        Kinship::Removed,
-                        target.removed_rows(set),
-                        Ids::from_slice(&[*content]),
-                    )
+                    ..Hypothesis::new(Kinship::Removed, target.removed_rows(set), contents)
                 });
             }
         }
@@ -154,47 +151,40 @@ impl Site {
             let contents = Ids::from_slice(&[named.content]);
             found.push(Hypothesis::new(Kinship::Named, rows, contents));
         }
-        for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
-            let dropping = &self.stores.droppings[longer.dropping as usize];
-            let parameter = dropping.parameter(longer.value);
+        for (dropping, value, content) in self.stores.longer(target.key()) {
+            let parameter = dropping.parameter(value);
+            let contents = Ids::from_slice(&[content]);
             found.push(Hypothesis {
                 dropped: parameter.iter().map(|slot| slot.name).collect(),
                 parameter,
-                ..Hypothesis::new(
-                    Kinship::Added,
-                    dropping.rows(longer.value),
-                    Ids::from_slice(&[longer.content]),
-                )
+                ..Hypothesis::new(Kinship::Added, dropping.rows(value), contents)
             });
         }
-        if let Some(same_values) = target.free_values_key() {
-            for bagged in self.stores.by_free_values.get(&same_values).into_iter().flatten() {
-                if !bagged.is_this(target) {
-                    let rows = RowKeys {
-                        kind: Mix::new(MOVED).0,
-                        names: Mix::new(MOVED).0,
-                        template: Mix::new(MOVED).with(target.shape.template).with(bagged.template).0,
-                        own: Mix::new(MOVED + 1).with(target.signature).with(bagged.signature).0,
-                        ..RowKeys::default()
-                    };
-                    found.push(Hypothesis::new(Kinship::Moved, rows, bagged.contents.clone()));
-                }
-            }
+        for (other, contents) in self.stores.same_values(target) {
+            let rows = RowKeys {
+                kind: Mix::new(MOVED).0,
+                names: Mix::new(MOVED).0,
+                template: Mix::new(MOVED).with(target.shape.template).with(other.template).0,
+                own: Mix::new(MOVED + 1).with(target.signature).with(other.value).0,
+                ..RowKeys::default()
+            };
+            found.push(Hypothesis::new(Kinship::Moved, rows, contents));
         }
         let canonical = self.canonical(target);
-        let contents = self.stores.canonical.get(canonical.key);
+        let contents = self.stores.canonical(canonical.key);
         if !contents.is_empty() {
             found.push(Hypothesis {
                 dropped: canonical.idle,
-                ..Hypothesis::new(Kinship::Canonical, canonical.rows, contents.into())
+                ..Hypothesis::new(Kinship::Canonical, canonical.rows, contents)
             });
         }
         let strict = self.strict_canonical(target);
-        let contents = self.stores.strict.get(strict.key);
-        if !strict.idle.is_empty() && !contents.is_empty() {
+        let has_idle = !strict.idle.is_empty();
+        let contents = if has_idle { self.stores.strict(strict.key) } else { Ids::new() };
+        if !contents.is_empty() {
             found.push(Hypothesis {
                 dropped: strict.idle,
-                ..Hypothesis::new(Kinship::Canonical, strict.rows, contents.into())
+                ..Hypothesis::new(Kinship::Canonical, strict.rows, contents)
             });
         }
         for link in links.iter().filter(|_| !target.has_forbidden()) {

@@ -3,17 +3,26 @@
 //! Contents are mostly runs: a file at all revisions between two changes, a list between two posts. Where both neighbours of a value show the
 //! same, the value between them does so too, nearly always.
 
-use hashbrown::HashMap;
-use smallvec::SmallVec;
-
 use crate::avoid::content::ContentId;
+use crate::avoid::multimap::{Multimap, Noted};
+use crate::avoid::packed_key::PackedKey;
 
 /// The most values of a run that are remembered.
 const MAX_VALUES: usize = 4_096;
 
-/// The contents by key and place.
+/// The contents by key, each with its place and sorted by it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs(HashMap<u64, SmallVec<[(i64, ContentId); 1]>>);
+pub(super) struct Runs(Multimap<PackedKey, At>);
+
+/// A place in a run, aligned as a 32-bit number.
+#[derive(Clone, Copy, Debug, Default)]
+struct At(PackedKey);
+
+impl At {
+    fn value(self) -> i64 {
+        self.0.value().cast_signed()
+    }
+}
 
 /// Where a value is in its run.
 #[derive(Clone, Copy, Debug)]
@@ -30,23 +39,28 @@ impl Runs {
     }
 
     pub(super) fn add(&mut self, key: u64, at: i64, content: ContentId) {
-        let run = self.0.entry(key).or_default();
-        match run.binary_search_by_key(&at, |(place, _)| *place) {
-            Ok(known) => run[known].1 = content,
-            Err(next) if run.len() < MAX_VALUES => run.insert(next, (at, content)),
-            Err(_) => {}
-        }
+        let new = Noted { number: content, note: At(at.cast_unsigned().into()) };
+        self.0.change(key.into(), new, |run| {
+            match run.binary_search_by_key(&at, |known| known.note.value()) {
+                Ok(known) => run[known] = new,
+                Err(next) if run.len() < MAX_VALUES => run.insert(next, new),
+                Err(_) => {}
+            }
+        });
     }
 
     /// `None` if no value of the run is known.
     pub(super) fn around(&self, key: u64, at: i64) -> Option<Surroundings> {
-        let run = self.0.get(&key)?;
-        let next = run.partition_point(|(place, _)| *place < at);
-        let above = run.get(next).filter(|(place, _)| *place != at).or_else(|| run.get(next + 1));
+        let run = self.0.get(key.into());
+        let place = |known: &Noted<At>| known.note.value();
+        let next = run.partition_point(|known| place(known) < at);
+        let above = run.get(next).filter(|known| place(known) != at).or_else(|| run.get(next + 1));
         let below = next.checked_sub(1).map(|below| run[below]);
-        let distance = |other: &(i64, ContentId)| other.0.abs_diff(at);
-        let nearest = above.iter().copied().chain(below.iter()).map(distance).min()?;
-        let between = below.zip(above).map(|(below, above)| (below.1, above.1, above.0.abs_diff(below.0)));
+        let nearest =
+            above.iter().copied().chain(below.iter()).map(|known| place(known).abs_diff(at)).min()?;
+        let between = below
+            .zip(above)
+            .map(|(below, above)| (below.number, above.number, place(above).abs_diff(place(&below))));
         Some(Surroundings { nearest, between })
     }
 }
