@@ -19,6 +19,7 @@ mod predictor;
 mod rows;
 mod shape;
 mod site;
+mod sketch;
 mod target;
 mod tie;
 mod totals;

@@ -3,10 +3,10 @@
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-use super::content::SIMILAR;
 use super::fold::Fold;
 use super::page::{PageText, TextBlock};
 use super::shape::Mix;
+use super::sketch::SIMILAR;
 
 /// A common block is on this share of the pages of a signature,
 const COMMON_SHARE: f64 = 0.5;

@@ -1,9 +1,5 @@
 //! Groups pages by content: two pages have the same content if their words are the same, or at least nine tenths of their 4-word shingles.
 
-use std::cell::RefCell;
-use std::sync::Arc;
-
-use fearless_simd::{Level, Simd, dispatch};
 use hashbrown::HashMap;
 
 use super::chrome::PageContent;
@@ -11,23 +7,8 @@ use super::fold::Fold;
 use super::multimap::Multimap;
 use super::packed_key::PackedKey;
 use super::shape::Mix;
+use super::sketch::{BANDS, KeptHashes, MIN_WORDS, Sketch};
 
-/// A text of fewer shingles is compared as a whole only: a tenth of its shingles is less than one.
-const MIN_SHINGLES: usize = 8;
-/// The number of words of a shingle.
-const SHINGLE: usize = 4;
-/// A text of fewer words has fewer shingles.
-const MIN_WORDS: usize = MIN_SHINGLES + SHINGLE - 1;
-/// Two texts with at least this Jaccard similarity have the same content.
-pub(crate) const SIMILAR: f64 = 0.9;
-/// The number of smallest hashes of a text that are kept. Up to this number the similarity is exact; above it, they are a bottom-k sketch
-/// (Broder 1997).
-const SKETCH: usize = 128;
-/// The number of bands by which candidates are found, and of the values of each: with one-permutation hashing (Li, Owen and Zhang 2012) and
-/// optimal densification (Shrivastava 2017). A pair of similarity 0.9 is found with probability 1 - (1 - 0.9^8)^16 = 0.9999.
-const BANDS: usize = 16;
-const BAND: usize = 8;
-const BINS: usize = BANDS * BAND;
 /// The number of smallest hashes by which candidates are found once texts without bands are known.
 const LOOKED_UP: usize = 16;
 /// The most candidates of a band that are examined.
@@ -67,216 +48,9 @@ impl ContentText {
 
     /// A text of which only the sketch is known, as journals of the first format have it.
     pub(crate) fn of_sketch(sketch: Sketch) -> Self {
-        let hashes = sketch.hashes.iter().fold(Mix::new(8), |hash, value| hash.with(u64::from(*value)));
-        Self { key: hashes.with(u64::from(sketch.all)).0, sketch: Some(sketch) }
+        let hashes = sketch.hashes().iter().fold(Mix::new(8), |hash, value| hash.with(u64::from(*value)));
+        Self { key: hashes.with(u64::from(sketch.all())).0, sketch: Some(sketch) }
     }
-}
-
-/// The smallest hashes of the shingles of a text, sorted, and the number of all its shingles.
-#[derive(Clone, Debug)]
-pub(crate) struct Sketch {
-    hashes: Arc<[u32]>,
-    all: u32,
-    /// Texts of older journals have none.
-    bands: Option<[u32; BANDS]>,
-}
-
-impl Sketch {
-    /// `None` for a short text.
-    fn of(words: &[u32]) -> Option<Self> {
-        if words.len() < MIN_WORDS {
-            return None;
-        }
-        SCRATCH.with_borrow_mut(|Scratch { hashes, small, distinct }| {
-            let count = words.len() + 1 - SHINGLE;
-            hashes.resize(hashes.len().max(count), 0);
-            let hashes = &mut hashes[..count];
-            dispatch!(Level::new(), simd => hash_shingles(simd, words, hashes));
-            let all = distinct.count(hashes);
-            if all < MIN_SHINGLES {
-                return None;
-            }
-            let bands = Some(bands(hashes));
-            Some(Self { hashes: smallest(hashes, all, small).into(), all: all as u32, bands })
-        })
-    }
-
-    /// Bytes of memory.
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.hashes)
-    }
-
-    /// The number of values beside the hashes.
-    pub(crate) const NUMBERS: usize = BANDS + 1;
-
-    pub(crate) fn hashes(&self) -> &[u32] {
-        &self.hashes
-    }
-
-    pub(crate) fn numbers(&self) -> [u32; Self::NUMBERS] {
-        let bands = self.bands.unwrap_or_default();
-        std::array::from_fn(|at| if at == 0 { self.all } else { bands[at - 1] })
-    }
-
-    /// Makes a sketch from [`hashes`](Self::hashes) and [`numbers`](Self::numbers). Bands of older journals are of another kind.
-    pub(crate) fn from_parts(hashes: Vec<u32>, numbers: &[u32], has_bands: bool) -> Option<Self> {
-        let (&all, bands) = numbers.split_first()?;
-        let bands: [u32; BANDS] = bands.try_into().ok()?;
-        Some(Self { hashes: hashes.into(), all, bands: has_bands.then_some(bands) })
-    }
-}
-
-/// The hashes of all shingles in their order, into a place for each. Shingles do not depend on each other, so that compilers hash as many at a time as the vectors of the
-/// processor have lanes: eight in a fifth of the time of one by one.
-#[inline(always)]
-fn hash_shingles(simd: impl Simd, words: &[u32], hashes: &mut [u32]) {
-    // In a closure of its own, which is not called but a part of the function that is made for the processor; so no iterators.
-    simd.vectorize(
-        #[inline(always)]
-        || {
-            let count = hashes.len();
-            let words: [&[u32]; SHINGLE] = std::array::from_fn(|at| &words[at..][..count]);
-            for shingle in 0..count {
-                let mut hash = Mix::new(4);
-                for word in words {
-                    hash = hash.with(u64::from(word[shingle]));
-                }
-                hashes[shingle] = hash.0 as u32;
-            }
-        },
-    );
-}
-
-thread_local! {
-    /// Its memory is used again: it is several times as large as a text.
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
-}
-
-/// What is needed to make a sketch.
-#[derive(Debug, Default)]
-struct Scratch {
-    /// The hashes of all shingles, and perhaps others after them.
-    hashes: Vec<u32>,
-    small: Vec<u32>,
-    distinct: Distinct,
-}
-
-/// Counts different hashes.
-#[derive(Clone, Debug, Default)]
-struct Distinct {
-    /// By some bits of a hash, the first one that has them; 0 where there is none.
-    table: Vec<u32>,
-    /// The hashes that did not find their places free.
-    left: Vec<u32>,
-}
-
-impl Distinct {
-    /// The number of different hashes.
-    ///
-    /// The places are taken in rounds: a hash whose place another one has waits for the next round, in which other bits count, and few are left. So
-    /// nothing depends on a guess of the processor whether a place is free.
-    fn count(&mut self, hashes: &[u32]) -> usize {
-        let Self { table, left } = self;
-        // 0 is the mark of a free place.
-        let has_zero = hashes.contains(&0);
-        let mut count = usize::from(has_zero);
-        left.resize(left.len().max(hashes.len()), 0);
-        let (mut waiting, mut factor) = (hashes.len(), 1u32);
-        while waiting > 0 {
-            let bits = (2 * waiting).next_power_of_two().ilog2();
-            table.clear();
-            table.resize(1 << bits, 0);
-            let mut next = 0;
-            let mut place = |hash: u32, left: &mut [u32]| {
-                let place = &mut table[(hash.wrapping_mul(factor) >> (32 - bits)) as usize];
-                let is_first = *place == 0 && hash != 0;
-                *place = if is_first { hash } else { *place };
-                left[next] = hash;
-                next += usize::from(*place != hash && hash != 0);
-                count += usize::from(is_first);
-            };
-            if factor == 1 {
-                hashes.iter().for_each(|hash| place(*hash, left));
-            } else {
-                (0..waiting).for_each(|at| place(left[at], left));
-            }
-            waiting = next;
-            factor = factor.wrapping_mul(0x9E37_79B1);
-        }
-        count
-    }
-}
-
-/// The smallest hashes, each once and sorted; of all, this number are different.
-fn smallest<'a>(hashes: &[u32], different: usize, small: &'a mut Vec<u32>) -> &'a [u32] {
-    // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
-    let bound = u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / different.max(1) as u64;
-    for bound in [bound.try_into().unwrap_or(u32::MAX), u32::MAX] {
-        small.clear();
-        small.extend(hashes.iter().copied().filter(|hash| *hash <= bound));
-        small.sort_unstable();
-        small.dedup();
-        small.truncate(SKETCH);
-        if small.len() == SKETCH.min(different) {
-            break;
-        }
-    }
-    small
-}
-
-/// The bands of a set of hashes. Each hash is in one of the bins, whose value is the least; an empty bin takes that of another one, which
-/// depends on the bin only. If hashes agree in a share of their union, so do values, and each value is independent of the others.
-fn bands(hashes: &[u32]) -> [u32; BANDS] {
-    let mut bins = [u32::MAX; BINS];
-    let mut is_used = [false; BINS];
-    for hash in hashes {
-        let bin = (hash >> (32 - BINS.ilog2())) as usize;
-        bins[bin] = bins[bin].min(*hash);
-        is_used[bin] = true;
-    }
-    let mut values = bins;
-    if !hashes.is_empty() {
-        for bin in (0..BINS).filter(|bin| !is_used[*bin]) {
-            let mut from = Mix::new(6).with(bin as u64);
-            while !is_used[from.0 as usize % BINS] {
-                from = from.with(0);
-            }
-            values[bin] = bins[from.0 as usize % BINS];
-        }
-    }
-    let (values, _) = values.as_chunks::<BAND>();
-    std::array::from_fn(|band| {
-        values[band].iter().fold(Mix::new(5), |hash, value| hash.with(u64::from(*value))).0 as u32
-    })
-}
-
-/// The Jaccard similarity of two sketches, each with the number of all its hashes; exact if both texts are short. `None` if it is below
-/// [`SIMILAR`], which is mostly known after some hashes.
-fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> Option<f64> {
-    let is_exact = one.1 as usize <= SKETCH && other.1 as usize <= SKETCH;
-    let most = if is_exact { one.0.len() + other.0.len() } else { SKETCH };
-    let most_apart = ((1.0 - SIMILAR) * most as f64) as usize + 1;
-    let (mut a, mut b, mut union, mut both) = (0, 0, 0usize, 0usize);
-    while union < most && union - both <= most_apart && (a < one.0.len() || b < other.0.len()) {
-        union += 1;
-        match (one.0.get(a), other.0.get(b)) {
-            (Some(x), Some(y)) if x == y => {
-                both += 1;
-                a += 1;
-                b += 1;
-            }
-            (Some(x), Some(y)) if x < y => a += 1,
-            (Some(_), None) => a += 1,
-            _ => b += 1,
-        }
-    }
-    Some(both as f64 / union.max(1) as f64).filter(|similarity| *similarity >= SIMILAR)
-}
-
-/// Whether two texts with these numbers of hashes can have the same content.
-fn may_equal(one: u32, other: u32) -> bool {
-    let (a, b) = (f64::from(one), f64::from(other));
-    a.min(b) >= SIMILAR * a.max(b)
 }
 
 /// The contents of a site. The first page of each represents it.
@@ -415,8 +189,10 @@ impl Contents {
 
     /// Finds the content of a page, or makes a new one.
     pub(crate) fn add(&mut self, texts: Texts, page: u32) -> Found {
-        let (whole, is_new) = self.whole.number(texts.whole);
-        let other = texts.without_own.map(|text| self.without_own.number(text));
+        // Texts of older journals without bands come after all texts of the log, and are compared with these by exact hashes.
+        let is_exact = self.sketches.is_kept;
+        let (whole, is_new) = self.whole.number(texts.whole, is_exact);
+        let other = texts.without_own.map(|text| self.without_own.number(text, is_exact));
         let found =
             (!is_new).then_some(whole).or(other.filter(|(_, is_new)| !is_new).map(|(other, _)| other));
         let without_own = other.map_or(NONE, |(member, _)| member.group);
@@ -458,7 +234,7 @@ struct Member {
 #[derive(Clone, Debug)]
 struct Leader {
     group: u32,
-    hashes: Arc<[u32]>,
+    hashes: KeptHashes,
     all: u32,
     /// The number of the last search that came upon it.
     seen: u32,
@@ -476,25 +252,28 @@ impl Groups {
         by_band.iter_mut().for_each(Multimap::clear);
     }
 
-    /// The group of a text, and whether it is new.
+    /// The group of a text, and whether it is new; the hashes of a new text are kept exactly or rounded.
     ///
     /// Equal words are always in the same group. Of several similar groups the first counts, so that a text which lies between two of them
     /// does not belong to the newer one at one time and to the older one at another.
-    fn number(&mut self, text: ContentText) -> (Member, bool) {
+    fn number(&mut self, text: ContentText, is_exact: bool) -> (Member, bool) {
         if let Some(known) = self.by_key.get(&PackedKey::from(text.key)) {
             return (*known, false);
         }
-        if text.sketch.as_ref().is_some_and(|sketch| sketch.bands.is_none()) && self.by_hash.is_none() {
-            self.by_hash = Some(Multimap::default());
-            (0..self.leaders.len()).for_each(|number| self.index_by_hash(number));
+        if text.sketch.as_ref().is_some_and(|sketch| sketch.bands().is_none()) && self.by_hash.is_none() {
+            let mut by_hash = Multimap::default();
+            for (number, leader) in (0..).zip(&self.leaders) {
+                index_by_hash(&mut by_hash, number, leader.hashes.exact());
+            }
+            self.by_hash = Some(by_hash);
         }
         let similar = text.sketch.as_ref().and_then(|sketch| self.first_similar(sketch));
-        let size = text.sketch.as_ref().map_or(0, |sketch| sketch.all);
+        let size = text.sketch.as_ref().map_or(0, Sketch::all);
         let (group, apart) = similar.unwrap_or_else(|| {
             let group = self.count;
             self.count += 1;
             if let Some(sketch) = text.sketch {
-                self.add_leader(group, sketch);
+                self.add_leader(group, sketch, is_exact);
             }
             (group, 0)
         });
@@ -511,42 +290,42 @@ impl Groups {
         let mut compare = |leader: &mut Leader| {
             let is_known = std::mem::replace(&mut leader.seen, *searches) == *searches;
             let is_older = first.is_none_or(|(group, _)| leader.group < group);
-            if is_older && !is_known && may_equal(leader.all, sketch.all) {
-                let similarity = similarity((&leader.hashes, leader.all), (&sketch.hashes, sketch.all));
-                if let Some(similarity) = similarity {
-                    let apart = (1.0 - similarity) * f64::from(leader.all.max(sketch.all));
-                    first = Some((leader.group, apart.ceil() as u32));
-                }
+            if is_older
+                && !is_known
+                && let Some(similarity) = sketch.similarity(&leader.hashes, leader.all)
+            {
+                let apart = (1.0 - similarity) * f64::from(leader.all.max(sketch.all()));
+                first = Some((leader.group, apart.ceil() as u32));
             }
         };
         if let Some(by_hash) = by_hash {
-            for hash in sketch.hashes.iter().take(LOOKED_UP) {
+            for hash in sketch.hashes().iter().take(LOOKED_UP) {
                 by_hash.numbers(*hash).rev().for_each(|number| compare(&mut leaders[number as usize]));
             }
             return first;
         }
-        for (value, leaders_of) in sketch.bands.iter().flatten().zip(by_band) {
+        for (value, leaders_of) in sketch.bands().into_iter().flatten().zip(by_band) {
             leaders_of.numbers(*value).rev().for_each(|number| compare(&mut leaders[number as usize]));
         }
         first
     }
 
-    fn add_leader(&mut self, group: u32, sketch: Sketch) {
+    fn add_leader(&mut self, group: u32, sketch: Sketch, is_exact: bool) {
         let number = self.leaders.len() as u32;
-        for (value, leaders_of) in sketch.bands.iter().flatten().zip(&mut self.by_band) {
+        for (value, leaders_of) in sketch.bands().into_iter().flatten().zip(&mut self.by_band) {
             leaders_of.remember(*value, number, MAX_CANDIDATES);
         }
-        let Sketch { hashes, all, .. } = sketch;
-        self.leaders.push(Leader { group, hashes, all, seen: 0 });
-        self.index_by_hash(number as usize);
-    }
-
-    fn index_by_hash(&mut self, number: usize) {
         if let Some(by_hash) = &mut self.by_hash {
-            for hash in self.leaders[number].hashes.iter().take(LOOKED_UP) {
-                by_hash.remember(*hash, number as u32, MAX_CANDIDATES);
-            }
+            index_by_hash(by_hash, number, sketch.hashes());
         }
+        let all = sketch.all();
+        self.leaders.push(Leader { group, hashes: sketch.kept(is_exact), all, seen: 0 });
+    }
+}
+
+fn index_by_hash(by_hash: &mut Multimap<u32>, number: u32, hashes: &[u32]) {
+    for hash in hashes.iter().take(LOOKED_UP) {
+        by_hash.remember(*hash, number, MAX_CANDIDATES);
     }
 }
 
@@ -562,7 +341,7 @@ mod tests {
 
     /// The group, and the number of shingles in which the text differs from its first one; `None` if the group is new.
     fn number(groups: &mut Groups, text: ContentText) -> (u32, Option<u32>) {
-        let (member, is_new) = groups.number(text);
+        let (member, is_new) = groups.number(text, false);
         (member.group, (!is_new).then_some(member.apart))
     }
 
@@ -616,66 +395,5 @@ mod tests {
         let c = contents.add(texts(100, Some(2_000)), 2).content;
         assert!(contents.is_equal(a, b) && contents.is_equal_but_own(b, c) && !contents.is_equal(b, c));
         assert!(!contents.is_equal_but_own(a, c));
-    }
-
-    #[test]
-    fn bands_find_pairs_of_similarity_nine_tenths() {
-        let mut state = Mix::new(1);
-        let mut draw = |count: usize| -> Vec<u32> {
-            let mut next = || {
-                state = state.with(0);
-                state.0 as u32
-            };
-            (0..count).map(|_| next()).collect()
-        };
-        // The hashes that both have, and those that only one or the other has.
-        for (both, one, other) in
-            [(9, 1, 0), (18, 1, 1), (90, 5, 5), (90, 10, 0), (180, 0, 20), (900, 50, 50), (1_800, 200, 0)]
-        {
-            let pairs = 4_000;
-            let missed = (0..pairs).filter(|_| {
-                let (both, one, other) = (draw(both), draw(one), draw(other));
-                let (one, other) = (bands(&[&both[..], &one].concat()), bands(&[&other[..], &both].concat()));
-                one.iter().zip(&other).all(|(one, other)| one != other)
-            });
-            let missed = missed.count();
-            assert!(missed <= 4, "{missed} of {pairs} pairs of {both} common hashes are missed");
-        }
-        // What agrees in a third of its hashes is rarely looked at.
-        let found = (0..1_000).filter(|_| {
-            let (both, one, other) = (draw(100), draw(100), draw(100));
-            let (one, other) = (bands(&[&both[..], &one].concat()), bands(&[&both[..], &other].concat()));
-            one.iter().zip(&other).any(|(one, other)| one == other)
-        });
-        assert!(found.count() <= 20);
-    }
-
-    #[test]
-    fn the_smallest_hashes_are_kept_however_they_are_spread() {
-        let spread = |shift: u32| {
-            (0..2_000u32).map(move |at| at.wrapping_mul(0x9E37_79B9) >> shift << 12 | at).collect()
-        };
-        let all_large: Vec<u32> = (0..2_000).map(|at| u32::MAX - at).collect();
-        for hashes in [spread(0), spread(20), spread(31), all_large, (0..128).rev().collect(), vec![3, 1, 2]]
-        {
-            let mut sorted = hashes.clone();
-            sorted.sort_unstable();
-            sorted.dedup();
-            let repeated = [&hashes[..], &hashes].concat();
-            let small = &mut vec![9];
-            assert_eq!(smallest(&repeated, sorted.len(), small), &sorted[..sorted.len().min(SKETCH)]);
-        }
-    }
-
-    #[test]
-    fn repeated_hashes_count_once() {
-        let mut distinct = Distinct::default();
-        assert_eq!(distinct.count(&[5, 0, u32::MAX, 5, 7, 0, u32::MAX, 6, 7, u32::MAX - 1]), 6);
-        assert_eq!(distinct.count(&[]), 0);
-        // Many that differ in their lowest or in their highest bits only, in both orders.
-        let low = (0..5_000).chain((2_500..7_500).rev());
-        let hashes: Vec<u32> = low.flat_map(|hash: u32| [hash, hash << 16]).collect();
-        let set: std::collections::HashSet<u32> = hashes.iter().copied().collect();
-        assert_eq!(distinct.count(&hashes), set.len());
     }
 }

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use super::content::{ContentText, Sketch, Texts};
+use super::content::{ContentText, Texts};
 use super::fold::Fold;
 use super::own_words::OwnRange;
 use super::page::{PageText, TextBlock};
 use super::predictor::{Options, Predictor};
 use super::site::LinkContext;
+use super::sketch::Sketch;
 
 /// The format version that is written; the first byte of a batch.
 const FORMAT: u8 = 5;

@@ -7,8 +7,8 @@
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-use super::content::SIMILAR;
 use super::shape::Mix;
+use super::sketch::SIMILAR;
 
 mod grounds;
 
