@@ -1,6 +1,6 @@
 //! Measures the cost of the model of duplicate URLs. Run `cargo bench -p huntsman-detect --bench avoid`.
 //!
-//! The goals: learning a page of 500 words takes 0.3 ms (median), a decision takes 50 us (99th percentile), and a page takes at most 1.5 KB
+//! The goals: learning a page of 500 words takes 0.3 ms (median), a decision takes 50 us (99th percentile), and a page takes at most 1.2 KB
 //! at 100,000 pages, including 10,000 session ids on one path.
 //!
 //! With `-- --stdin default` or `--stdin reference` it reads pages from stdin (one per line: URL and blocks of text, separated by tabs),

@@ -66,11 +66,11 @@ impl DroppedSlots {
 
 /// How a page has more slots than the URL under which it is stored. There are several entries for each page.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LongerVariant {
+struct LongerVariant {
     /// The value of the slot, if a single parameter is dropped, or a hash of all values, if several are.
-    pub(super) value: PackedKey,
+    value: PackedKey,
     /// The number of the [`DroppedSlots`].
-    pub(super) dropping: u32,
+    dropping: u32,
 }
 
 /// A page that names a URL as its own address.
@@ -239,4 +239,43 @@ fn remember_signature(known: &mut List<u32>, new: Noted<u32>) {
         }
     }
     known.push(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds pages, each as its signature and its content, and returns what is known of pages with these values.
+    fn remembered(pages: impl IntoIterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
+        let mut known: Multimap<u64, u32> = Multimap::default();
+        for (note, number) in pages {
+            let new = Noted { number, note };
+            known.change(7, new, |known| remember_signature(known, new));
+        }
+        known.get(7).iter().map(|known| (known.note, known.number)).collect()
+    }
+
+    #[test]
+    fn a_page_that_is_known_is_not_added_again() {
+        assert_eq!(remembered([(1, 5), (2, 5), (1, 5), (2, 6), (2, 5)]), [(1, 5), (2, 5), (2, 6)]);
+    }
+
+    #[test]
+    fn the_newest_contents_of_each_signature_are_kept() {
+        let pages = (0..20).flat_map(|content| [(1, content), (2, content / 10)]);
+        let known = remembered(pages);
+        let of = |signature: u32| -> Vec<u32> {
+            known.iter().filter(|(other, _)| *other == signature).map(|(_, content)| *content).collect()
+        };
+        assert_eq!(of(1), Vec::from_iter(20 - CONTENTS_OF_SIGNATURE as u32..20));
+        assert_eq!(of(2), [0, 1], "many contents of another signature do not count");
+    }
+
+    #[test]
+    fn the_signature_that_came_first_is_forgotten_for_the_33rd() {
+        let pages = (0..=SIGNATURES_OF_VALUES as u32).flat_map(|signature| [(signature, 1), (signature, 2)]);
+        let known = remembered(pages);
+        assert!(known.iter().all(|(signature, _)| *signature != 0), "{known:?}");
+        assert_eq!(known.len(), 2 * SIGNATURES_OF_VALUES);
+    }
 }
