@@ -15,7 +15,7 @@ use super::target::Target;
 use super::tie::Tie;
 use aspects::Aspect;
 use forms::Forms;
-use indexes::{NAMED_BY, NamedUrl, PageIndexes};
+use indexes::{NAMED_BY, NamedUrl, PageIndexes, Signature};
 use leads::Leads;
 use relations::{Canonical, Hypothesis, parameter_row, parameter_rows, pool_of};
 
@@ -509,7 +509,7 @@ impl Site {
         }
         let by = self.stores.named.entry(named.key()).or_default();
         if by.len() < NAMED_BY {
-            by.push(NamedUrl { template: target.shape.template, signature: target.signature, content });
+            by.push(NamedUrl { signature: Signature::of(&target), content });
         }
     }
 

@@ -73,19 +73,24 @@ struct LongerVariant {
     dropping: u32,
 }
 
-/// A page that names a URL as its own address.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NamedUrl {
-    pub(super) template: u64,
-    pub(super) signature: u64,
-    pub(super) content: ContentId,
-}
-
 /// The signature of a page with its template. There are few for all pages of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
     pub(super) value: u64,
     pub(super) template: u64,
+}
+
+impl Signature {
+    pub(super) fn of(target: &Target) -> Self {
+        Self { value: target.signature, template: target.shape.template }
+    }
+}
+
+/// A page that names a URL as its own address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NamedUrl {
+    pub(super) signature: Signature,
+    pub(super) content: ContentId,
 }
 
 /// The pages that were fetched, indexed by what they have in common with other URLs.
@@ -97,7 +102,7 @@ pub(super) struct PageIndexes {
     longer: Multimap<PackedKey, LongerVariant>,
     droppings: Vec<DroppedSlots>,
     number_of_dropping: HashMap<DroppedSlots, u32>,
-    /// Contents, each with the number of a signature.
+    /// Contents, each with the number of a signature; those of one signature stand side by side.
     by_free_values: Multimap<PackedKey, u32>,
     signatures: Vec<Signature>,
     number_of_signature: HashMap<u64, u32>,
@@ -110,16 +115,27 @@ pub(super) struct PageIndexes {
 impl PageIndexes {
     /// Forgets all pages; the memory is used again.
     pub(super) fn clear(&mut self) {
-        let Self { changed, runs, exact, longer, droppings, number_of_dropping, .. } = self;
+        let Self {
+            changed,
+            runs,
+            exact,
+            longer,
+            droppings,
+            number_of_dropping,
+            by_free_values,
+            signatures,
+            number_of_signature,
+            canonical,
+            strict,
+            named,
+            aspects,
+        } = self;
         changed.clear();
         runs.clear();
         exact.clear();
         longer.clear();
         droppings.clear();
         number_of_dropping.clear();
-        let Self {
-            by_free_values, signatures, number_of_signature, canonical, strict, named, aspects, ..
-        } = self;
         by_free_values.clear();
         signatures.clear();
         number_of_signature.clear();
@@ -192,19 +208,17 @@ impl PageIndexes {
     /// The contents of pages of other signatures with the same free values as a URL, by these signatures.
     pub(super) fn same_values(&self, target: &Target) -> impl Iterator<Item = (Signature, Ids)> {
         let known = target.free_values_key().map(|key| self.by_free_values.get(key.into()));
-        let known = known.unwrap_or_default();
-        let is_first = |at: &usize| known[..*at].iter().all(|before| before.note != known[*at].note);
-        let firsts = (0..known.len()).filter(is_first).map(|at| known[at].note);
-        let signature = |number: u32| {
-            let contents = known.iter().filter(|other| other.note == number).map(|other| other.number);
-            (self.signatures[number as usize], contents.collect())
+        let contents = |known: &[Noted<u32>]| {
+            let signature = self.signatures[known[0].note as usize];
+            (signature, known.iter().map(|known| known.number).collect())
         };
-        firsts.map(signature).filter(|(signature, _)| signature.value != target.signature)
+        let by_signature = known.unwrap_or_default().chunk_by(have_one_signature).map(contents);
+        by_signature.filter(|(signature, _)| signature.value != target.signature)
     }
 
     fn number_of_signature(&mut self, target: &Target) -> u32 {
         *self.number_of_signature.entry(target.signature).or_insert_with(|| {
-            self.signatures.push(Signature { value: target.signature, template: target.shape.template });
+            self.signatures.push(Signature::of(target));
             self.signatures.len() as u32 - 1
         })
     }
@@ -222,23 +236,27 @@ pub(super) fn run_key(changed: u64, slot: &Slot) -> u64 {
     Mix(changed).with(slot.place.sort as u64).0
 }
 
-/// Adds a content with its signature, unless they are there. The newest contents of each signature are kept, and of the signatures those that came last.
+fn have_one_signature(one: &Noted<u32>, other: &Noted<u32>) -> bool {
+    one.note == other.note
+}
+
+/// Adds a content after those of its signature, unless it is there. Of a signature the newest contents are kept, and of the signatures those that came last.
 fn remember_signature(known: &mut List<u32>, new: Noted<u32>) {
     if known.contains(&new) {
         return;
     }
-    let of_signature = known.iter().filter(|other| other.note == new.note).count();
-    if of_signature == CONTENTS_OF_SIGNATURE {
-        let oldest = known.iter().position(|other| other.note == new.note);
-        oldest.map(|oldest| known.remove(oldest));
-    } else if of_signature == 0 {
-        let is_first = |at: &usize| known[..*at].iter().all(|before| before.note != known[*at].note);
-        if (0..known.len()).filter(is_first).count() == SIGNATURES_OF_VALUES {
+    let of_signature = |known: &List<u32>| known.iter().filter(|other| other.note == new.note).count();
+    let Some(first) = known.iter().position(|other| other.note == new.note) else {
+        if known.chunk_by(have_one_signature).count() == SIGNATURES_OF_VALUES {
             let oldest = known[0].note;
             known.retain(|other| other.note != oldest);
         }
+        return known.push(new);
+    };
+    if of_signature(known) == CONTENTS_OF_SIGNATURE {
+        known.remove(first);
     }
-    known.push(new);
+    known.insert(first + of_signature(known), new);
 }
 
 #[cfg(test)]
@@ -256,8 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_known_is_not_added_again() {
-        assert_eq!(remembered([(1, 5), (2, 5), (1, 5), (2, 6), (2, 5)]), [(1, 5), (2, 5), (2, 6)]);
+    fn a_page_is_added_once_beside_those_of_its_signature() {
+        assert_eq!(
+            remembered([(1, 5), (2, 5), (1, 5), (2, 6), (2, 5), (1, 6)]),
+            [(1, 5), (1, 6), (2, 5), (2, 6)]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::aspects::Aspect;
-use super::indexes::{Ids, run_key};
+use super::indexes::{Ids, Signature, run_key};
 use super::{Kinship, LinkContext, Site};
 use crate::avoid::content::{ContentId, Contents};
 use crate::avoid::overrides::PriorKnowledge;
@@ -141,13 +141,7 @@ impl Site {
             }
         }
         for named in self.stores.named.get(&target.key()).into_iter().flatten() {
-            let rows = RowKeys {
-                kind: Mix::new(NAMED).0,
-                names: Mix::new(NAMED).0,
-                template: Mix::new(NAMED).with(target.shape.template).with(named.template).0,
-                own: Mix::new(NAMED + 1).with(target.signature).with(named.signature).0,
-                ..RowKeys::default()
-            };
+            let rows = rows_of_pair(NAMED, target, named.signature);
             let contents = Ids::from_slice(&[named.content]);
             found.push(Hypothesis::new(Kinship::Named, rows, contents));
         }
@@ -161,14 +155,7 @@ impl Site {
             });
         }
         for (other, contents) in self.stores.same_values(target) {
-            let rows = RowKeys {
-                kind: Mix::new(MOVED).0,
-                names: Mix::new(MOVED).0,
-                template: Mix::new(MOVED).with(target.shape.template).with(other.template).0,
-                own: Mix::new(MOVED + 1).with(target.signature).with(other.value).0,
-                ..RowKeys::default()
-            };
-            found.push(Hypothesis::new(Kinship::Moved, rows, contents));
+            found.push(Hypothesis::new(Kinship::Moved, rows_of_pair(MOVED, target, other), contents));
         }
         let canonical = self.canonical(target);
         let contents = self.stores.canonical(canonical.key);
@@ -313,6 +300,17 @@ impl Between {
     pub(super) fn implied(self, is_dup: bool) -> impl Iterator<Item = u64> {
         let logs = if is_dup { 0..self.log } else { self.log + 1..u64::BITS };
         logs.map(move |log| self.row(log))
+    }
+}
+
+/// The rows that say whether a URL shows what pages of another signature do.
+fn rows_of_pair(kind: u64, target: &Target, other: Signature) -> RowKeys {
+    RowKeys {
+        kind: Mix::new(kind).0,
+        names: Mix::new(kind).0,
+        template: Mix::new(kind).with(target.shape.template).with(other.template).0,
+        own: Mix::new(kind + 1).with(target.signature).with(other.value).0,
+        ..RowKeys::default()
     }
 }
 
