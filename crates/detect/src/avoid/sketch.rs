@@ -99,13 +99,13 @@ impl Sketch {
         Some(Self { hashes: hashes.into(), all, bands: has_bands.then_some(bands) })
     }
 
-    /// The hashes to be kept, exactly or in half of the memory.
+    /// The hashes to be kept: exactly, or those of a long text in half of the memory.
     pub(crate) fn kept(self, is_exact: bool) -> KeptHashes {
-        let largest = self.hashes.last().copied().unwrap_or_default();
-        // Up to this number the similarity of two texts is exact.
+        // The similarity of two short texts is exact.
         if is_exact || self.all as usize <= SKETCH {
             return KeptHashes::Exact(self.hashes);
         }
+        let largest = self.hashes.last().copied().unwrap_or_default();
         let bits = u16::BITS.saturating_sub(largest.leading_zeros());
         KeptHashes::Rounded { hashes: self.hashes.iter().map(|hash| (hash >> bits) as u16).collect(), bits }
     }
