@@ -375,19 +375,17 @@ mod tests {
 
     #[test]
     fn a_text_without_bands_is_found_by_exact_hashes_of_the_log() {
-        let long = || text(0..1_000);
+        let page = |whole: ContentText| Texts { whole, without_own: None };
         let without_bands = || {
             let sketch = text((0..990).chain(2_000..2_010)).sketch.expect("a long text");
             let sketch = Sketch::from_parts(sketch.hashes().to_vec(), &sketch.numbers(), false);
             ContentText::of_sketch(sketch.expect("its own parts"))
         };
-        let mut groups = Groups::default();
-        let (of_log, _) = groups.number(long(), true);
-        let (found, is_new) = groups.number(without_bands(), false);
-        assert!(!is_new && found.group == of_log.group);
-        // And texts that come later by them.
-        let (later, is_new) = groups.number(text((0..980).chain(3_000..3_020)), false);
-        assert!(!is_new && later.group == of_log.group);
+        let mut contents = Contents::for_relearning();
+        let of_log = contents.add(page(text(0..1_000)), 0).content;
+        contents.forget_sketches();
+        assert_eq!(contents.add(page(without_bands()), 1).content, of_log);
+        assert_eq!(contents.add(page(text((0..980).chain(3_000..3_020))), 2).content, of_log);
     }
 
     #[test]
