@@ -21,7 +21,7 @@
 //! assert_eq!(url("http://example.org/?b=2&a=1#top"), url("http://EXAMPLE.org:80/?a=1&b=2"));
 //! ```
 
-pub mod byte_mask;
+pub mod bytes64;
 pub mod lang;
 pub mod shingles;
 pub mod time;

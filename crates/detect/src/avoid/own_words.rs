@@ -21,7 +21,7 @@ const IDENTIFIER: usize = 5;
 const ABBREVIATION: usize = 7;
 
 /// The values of a URL, for finding them in the text of its page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OwnWords {
     /// The values as lower-case words, those with most words first.
     values: Vec<Vec<String>>,
@@ -32,8 +32,17 @@ pub(crate) struct OwnWords {
     named: Vec<String>,
     /// The set of the first bytes of the values in lower case; the last one stands for all other scripts.
     starts: u128,
-    /// By the lower bits of the first byte of a value, the set of those of its second byte. They are the same in upper and in lower case.
-    second: [u32; 32],
+    /// By the first byte of a value, of either case, the lower bits of its second byte, which are the same in both cases. Full for bytes that are no
+    /// letters or digits of ASCII.
+    second: [u32; 256],
+}
+
+impl Default for OwnWords {
+    fn default() -> Self {
+        let second =
+            std::array::from_fn(|byte| if (byte as u8).is_ascii_alphanumeric() { 0 } else { u32::MAX });
+        Self { values: Vec::new(), identifiers: Vec::new(), named: Vec::new(), starts: 0, second }
+    }
 }
 
 impl OwnWords {
@@ -60,7 +69,9 @@ impl OwnWords {
             let first = value[0].as_bytes();
             own.starts |= start_of(&value[0]);
             // A value of one byte may be followed by any other.
-            own.second[low_bits(first[0])] |= first.get(1).map_or(u32::MAX, |second| 1 << low_bits(*second));
+            let second = first.get(1).map_or(u32::MAX, |second| 1 << low_bits(*second));
+            own.second[usize::from(first[0])] |= second;
+            own.second[usize::from(first[0].to_ascii_uppercase())] |= second;
         }
         own
     }
@@ -86,9 +97,13 @@ impl OwnWords {
     }
 
     /// Whether a value of the URL may begin with this word; `false` for most words of a text.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_begin(&self, word: &Word<'_>) -> bool {
-        (word.has_digit && self.is_identifier(word)) || self.may_begin_value(word)
+        let bytes = word.text.as_bytes();
+        let second = bytes.get(1).copied().unwrap_or(0);
+        // Most words are told apart by two bytes. In other scripts, the second byte of a letter may depend on its case.
+        let may_begin = self.second[usize::from(bytes[0])] >> low_bits(second) & 1 | u32::from(second >> 7);
+        (word.has_digit && self.is_identifier(word)) || (may_begin != 0 && self.may_begin_value(word))
     }
 
     fn is_identifier(&self, word: &Word<'_>) -> bool {
@@ -100,14 +115,13 @@ impl OwnWords {
         word.has_digit && word.text.len() >= IDENTIFIER && (is_one() || abbreviates())
     }
 
-    #[inline]
     fn may_begin_value(&self, word: &Word<'_>) -> bool {
         let is_trimmed = word.text.as_bytes()[0].is_ascii_alphanumeric();
         let word = if is_trimmed { word.text } else { trim(word.text) };
         match *word.as_bytes() {
             [] => false,
             [first, second, ..] if first.is_ascii() && second.is_ascii() => {
-                self.second[low_bits(first)] & (1 << low_bits(second)) != 0
+                self.second[usize::from(first)] & (1 << low_bits(second)) != 0
             }
             _ => self.starts & start_of(word) != 0,
         }
@@ -155,8 +169,8 @@ fn start_of(word: &str) -> u128 {
     1 << word.as_bytes()[0].to_ascii_lowercase().min(127)
 }
 
-fn low_bits(byte: u8) -> usize {
-    usize::from(byte & 31)
+fn low_bits(byte: u8) -> u32 {
+    u32::from(byte & 31)
 }
 
 fn words_of(value: &str) -> impl Iterator<Item = String> {
@@ -200,12 +214,14 @@ pub(crate) type Written<'a> = Vec<Word<'a>>;
 
 #[cfg(test)]
 mod tests {
+    use fearless_simd::{Level, dispatch};
+
     use super::*;
     use crate::avoid::words::Words;
 
     fn found(url: &str, text: &str) -> Vec<(u32, u32)> {
         let own = OwnWords::of(&Url::parse(url).expect("a URL"));
-        let words: Vec<Word<'_>> = Words::of(text).collect();
+        let words: Vec<Word<'_>> = dispatch!(Level::new(), simd => Words::of(simd, text).collect());
         let mut found = Vec::new();
         ranges(&own, &words, 0, &mut found);
         found.into_iter().map(|range| (range.start, range.words)).collect()

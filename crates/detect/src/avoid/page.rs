@@ -1,5 +1,6 @@
 //! The text of a page as the predictor keeps it: hashed words in blocks.
 
+use fearless_simd::{Level, Simd, dispatch};
 use huntsman_html::Scan;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -12,7 +13,7 @@ use super::words::{Word, Words};
 /// The most words of a page that are read.
 const MAX_WORDS: usize = 20_000;
 /// Space for so many words is allotted at first.
-const USUAL_WORDS: usize = 1_024;
+const USUAL_WORDS: usize = 4_096;
 /// The most blocks that are read.
 const MAX_BLOCKS: usize = 4_000;
 
@@ -63,14 +64,14 @@ impl TextBlock {
 impl PageText {
     /// Makes a page from blocks of text with their positions (see [`Block::path`](huntsman_html::Block)).
     pub fn of<'a>(blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
-        Self::with(&OwnWords::default(), blocks)
+        Self::of_own(&OwnWords::default(), blocks)
     }
 
     /// Makes a page from the blocks of text of the page with this URL. Where the text repeats a value of the URL (a title, a revision, a
     /// session, a date), that is noted: a page is compared with these words and without them, because they say where it is and not what it
     /// shows.
     pub fn of_page<'a>(url: &Url, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
-        Self::with(&OwnWords::of(url), blocks)
+        Self::of_own(&OwnWords::of(url), blocks)
     }
 
     /// Makes a page from the scan of the page with this URL, which must have been made with blocks.
@@ -78,8 +79,13 @@ impl PageText {
         Self::of_page(url, scan.blocks().map(|block| (block.path, block.text)))
     }
 
-    fn with<'a>(own: &OwnWords, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
+    fn of_own<'a>(own: &OwnWords, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
         let blocks = blocks.into_iter();
+        dispatch!(Level::new(), simd => Self::with(simd, own, blocks))
+    }
+
+    #[inline(always)]
+    fn with<'a, S: Simd>(simd: S, own: &OwnWords, blocks: impl Iterator<Item = (u64, &'a str)>) -> Self {
         let mut page = Self::default();
         page.blocks.reserve(blocks.size_hint().0.min(MAX_BLOCKS));
         page.words.reserve(USUAL_WORDS);
@@ -91,7 +97,7 @@ impl PageText {
             let start = page.words.len();
             let mut chrome = ChromeHash::default();
             let mut has_own = false;
-            for word in Words::of(text).take(MAX_WORDS - start) {
+            for word in Words::of(simd, text).take(MAX_WORDS - start) {
                 let hash = xxh3_64(word.text.as_bytes());
                 chrome.push(&word, hash);
                 page.words.push(hash as u32);
@@ -106,7 +112,7 @@ impl PageText {
             if has_own {
                 let known = page.own.len();
                 written.clear();
-                written.extend(Words::of(text).take(MAX_WORDS - start));
+                written.extend(Words::of(simd, text).take(MAX_WORDS - start));
                 ranges(own, &written, start as u32, &mut page.own);
                 page.fold_without_own(known);
             }

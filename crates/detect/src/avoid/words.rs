@@ -1,6 +1,7 @@
 //! The words of a text: what is between white space, found 64 bytes at a time.
 
-use huntsman_text::byte_mask::{CHUNK, byte_mask};
+use fearless_simd::Simd;
+use huntsman_text::bytes64::{Bytes64, CHUNK};
 
 /// A word, and whether it has an ASCII digit.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +18,10 @@ impl Word<'_> {
 }
 
 /// The words of a text in order: those of [`str::split_whitespace`].
-#[derive(Clone, Debug)]
-pub(crate) struct Words<'a> {
+#[derive(Clone)]
+pub(crate) struct Words<'a, S: Simd> {
+    /// The level of the processor, for which all of this is compiled.
+    simd: S,
     text: &'a str,
     chunk: Chunk,
     /// The places of the chunk, a bit each, at which words begin and end, in turn, and were not yet passed.
@@ -39,16 +42,17 @@ struct Chunk {
     digits: u64,
 }
 
-impl<'a> Words<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        let chunk = Chunk::of(text, 0);
+impl<'a, S: Simd> Words<'a, S> {
+    #[inline(always)]
+    pub(crate) fn of(simd: S, text: &'a str) -> Self {
+        let chunk = Chunk::of(simd, text, 0);
         // The text begins as if after white space.
         let edges = chunk.edges(true);
-        Self { text, chunk, edges, before: 0, has_digit: false }
+        Self { simd, text, chunk, edges, before: 0, has_digit: false }
     }
 
     /// The next place at which a word begins or ends.
-    #[inline]
+    #[inline(always)]
     fn edge(&mut self) -> Option<usize> {
         while self.edges == 0 {
             let start = self.chunk.start + CHUNK;
@@ -58,7 +62,7 @@ impl<'a> Words<'a> {
             self.has_digit |= self.chunk.digits >> self.before != 0;
             self.before = 0;
             let is_after_space = self.chunk.spaces >> (CHUNK - 1) == 1;
-            self.chunk = Chunk::of(self.text, start);
+            self.chunk = Chunk::of(self.simd, self.text, start);
             self.edges = self.chunk.edges(is_after_space);
         }
         let at = self.edges.trailing_zeros() as usize;
@@ -69,22 +73,23 @@ impl<'a> Words<'a> {
 
 impl Chunk {
     /// The chunk of a text from a place on.
-    fn of(text: &str, start: usize) -> Self {
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, text: &str, start: usize) -> Self {
         let bytes = &text.as_bytes()[start..];
         let mut padded = [b' '; CHUNK];
         let bytes = bytes.first_chunk::<CHUNK>().unwrap_or_else(|| {
             padded[..bytes.len()].copy_from_slice(bytes);
             &padded
         });
-        let spaces = byte_mask(bytes, |byte| byte == b' ' || byte.wrapping_sub(b'\t') <= b'\r' - b'\t');
-        let digits = byte_mask(bytes, |byte| byte.wrapping_sub(b'0') <= 9);
-        let is_ascii = bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
-        let spaces = if is_ascii { spaces } else { spaces | wide_spaces(text, start) };
+        let bytes = Bytes64::of(simd, bytes);
+        let spaces = bytes.equal(b' ') | bytes.within(b'\t'..=b'\r');
+        let spaces = if bytes.not_ascii() == 0 { spaces } else { spaces | wide_spaces(text, start) };
+        let digits = bytes.within(b'0'..=b'9');
         Self { start, spaces, digits }
     }
 
     /// Where white space follows a word, or a word white space.
-    #[inline]
+    #[inline(always)]
     fn edges(self, is_after_space: bool) -> u64 {
         self.spaces ^ (self.spaces << 1 | u64::from(is_after_space))
     }
@@ -106,10 +111,10 @@ fn wide_spaces(text: &str, start: usize) -> u64 {
     spaces
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a, S: Simd> Iterator for Words<'a, S> {
     type Item = Word<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Word<'a>> {
         let start = self.edge()?;
         (self.before, self.has_digit) = (start % CHUNK, false);
@@ -122,12 +127,17 @@ impl<'a> Iterator for Words<'a> {
 
 #[cfg(test)]
 mod tests {
+    use fearless_simd::{Level, dispatch};
+
     use super::*;
 
     fn check(text: &str) {
-        let found: Vec<&str> = Words::of(text).map(|word| word.text).collect();
-        assert_eq!(found, text.split_whitespace().collect::<Vec<_>>(), "{text:?}");
-        for word in Words::of(text) {
+        let [baseline, found] = [Level::baseline(), Level::new()]
+            .map(|level| dispatch!(level, simd => Words::of(simd, text).collect::<Vec<_>>()));
+        let texts = |words: &[Word<'_>]| words.iter().map(|word| word.text.to_owned()).collect::<Vec<_>>();
+        assert_eq!(texts(&found), text.split_whitespace().collect::<Vec<_>>(), "{text:?}");
+        assert_eq!(texts(&baseline), texts(&found), "{text:?}");
+        for word in found.iter().chain(&baseline) {
             assert_eq!(word.has_digit, word.text.bytes().any(|byte| byte.is_ascii_digit()), "{text:?}");
             assert_eq!(word.has_letter(), word.text.chars().any(char::is_alphabetic), "{text:?}");
         }

@@ -1,17 +1,22 @@
 //! Finds the words of a text.
 
+use fearless_simd::{Level, Simd, dispatch};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::byte_mask::{CHUNK, byte_mask};
+use crate::bytes64::{Bytes64, CHUNK};
 
 /// Calls `each` with each word of `text`. `scratch` is empty before and after.
-#[inline]
-pub(super) fn scan(text: &str, scratch: &mut String, mut each: impl FnMut(Found<'_>)) {
+pub(super) fn scan(text: &str, scratch: &mut String, each: impl FnMut(Found<'_>)) {
+    dispatch!(Level::new(), simd => scan_with(simd, text, scratch, each));
+}
+
+#[inline(always)]
+fn scan_with<S: Simd>(simd: S, text: &str, scratch: &mut String, mut each: impl FnMut(Found<'_>)) {
     let mut window = Window::default();
     let mut at = 0;
     while at < text.len() {
-        window.read(text.as_bytes(), at);
+        window.read(simd, text.as_bytes(), at);
         window.each_word(|start, end, has_upper| {
             let written = &text[at + start..at + end];
             each(Found { written, has_upper, bytes: &window.bytes, start });
@@ -42,7 +47,7 @@ pub(super) const SHORT: usize = size_of::<u128>();
 
 impl Found<'_> {
     /// The word, in lower case. `scratch` is empty before and after.
-    #[inline]
+    #[inline(always)]
     pub(super) fn with<T>(&self, scratch: &mut String, then: impl FnOnce(&str) -> T) -> T {
         if !self.has_upper {
             return then(self.written);
@@ -56,7 +61,7 @@ impl Found<'_> {
 
     /// The bytes of the word in lower case as a number, the first one lowest; `None` if there are more than 16. Different words are different numbers,
     /// because no word has a NUL.
-    #[inline]
+    #[inline(always)]
     pub(super) fn packed(&self) -> Option<u128> {
         let len = self.written.len();
         let (_, from_start) = self.bytes.split_at_checked(self.start)?;
@@ -67,6 +72,7 @@ impl Found<'_> {
 }
 
 /// Turns the capital letters of ASCII among sixteen bytes of ASCII into small ones.
+#[inline(always)]
 fn lower_case(bytes: u128) -> u128 {
     const EACH: u128 = u128::MAX / 255;
     const HIGHEST: u128 = EACH * 0x80;
@@ -96,8 +102,8 @@ impl Default for Window {
 }
 
 impl Window {
-    #[inline]
-    fn read(&mut self, text: &[u8], start: usize) {
+    #[inline(always)]
+    fn read<S: Simd>(&mut self, simd: S, text: &[u8], start: usize) {
         let rest = &text[start..];
         match rest.first_chunk::<CHUNK>() {
             Some(chunk) => self.bytes[..CHUNK].copy_from_slice(chunk),
@@ -106,26 +112,32 @@ impl Window {
                 self.bytes[rest.len()..].fill(b' ');
             }
         }
-        let bytes = self.bytes.first_chunk::<CHUNK>().expect("a window is longer");
-        let spaces = byte_mask(bytes, |byte| byte.is_ascii_whitespace());
-        let alphanumeric = byte_mask(bytes, |byte| byte.is_ascii_alphanumeric());
-        let upper = byte_mask(bytes, |byte| byte.is_ascii_uppercase());
-        let is_ascii = bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
-        let others = if is_ascii { 0 } else { byte_mask(bytes, |byte| byte >= 0x80) };
+        let bytes = Bytes64::of(simd, self.bytes.first_chunk().expect("a window is longer"));
+        // White space of ASCII has no vertical tab.
+        let spaces = bytes.equal(b' ') | bytes.within(b'\t'..=b'\r') & !bytes.equal(0x0B);
+        let upper = bytes.within(b'A'..=b'Z');
+        let letters = upper | bytes.within(b'a'..=b'z');
+        let digits = bytes.within(b'0'..=b'9');
+        let alphanumeric = letters | digits;
+        let others = bytes.not_ascii();
         // The bits below the lowest one of the others; all if there are none.
         let before_others = !others & others.wrapping_sub(1);
         let len = CHUNK - (spaces & before_others).leading_zeros() as usize;
         let whole = if len == CHUNK { u64::MAX } else { !(u64::MAX << len) };
-        // Most of these marks end a sentence or a part of it.
-        let marks = byte_mask(bytes, |byte| matches!(byte, b'.' | b'\'' | b':' | b',' | b';' | b'_'));
-        let has_joints = marks & alphanumeric >> 1 != 0 || bytes.contains(&b'_');
-        let words = if has_joints { alphanumeric | joints(bytes) } else { alphanumeric };
+        let both = bytes.equal(b'.') | bytes.equal(b'\'');
+        let of_letters = both | bytes.equal(b':');
+        let of_digits = both | bytes.equal(b',') | bytes.equal(b';');
+        let underscores = bytes.equal(b'_');
+        let between = |kind: u64| kind << 1 & kind >> 1;
+        // The punctuation within words by UAX 29: the underscore joins whatever is beside it, and others join two letters or two digits.
+        let joints = underscores | of_letters & between(letters) | of_digits & between(digits);
+        let words = alphanumeric | joints;
         (self.words, self.alphanumeric, self.upper) = (words & whole, alphanumeric, upper);
         (self.len, self.is_cut) = (len, others != 0 || len == 0);
     }
 
     /// Calls `word` with where each word begins and ends, and whether it has capital letters.
-    #[inline]
+    #[inline(always)]
     fn each_word(&self, mut word: impl FnMut(usize, usize, bool)) {
         let mut starts = self.words & !(self.words << 1);
         let mut ends = !self.words & self.words << 1;
@@ -140,19 +152,6 @@ impl Window {
             ends &= ends - 1;
         }
     }
-}
-
-/// The punctuation within words by UAX 29: the underscore joins whatever is beside it, and others join two letters or two digits.
-#[cold]
-fn joints(bytes: &[u8; CHUNK]) -> u64 {
-    let both = byte_mask(bytes, |byte| matches!(byte, b'.' | b'\''));
-    let of_letters = both | byte_mask(bytes, |byte| byte == b':');
-    let of_digits = both | byte_mask(bytes, |byte| matches!(byte, b',' | b';'));
-    let between = |kind: u64| kind << 1 & kind >> 1;
-    let letters = byte_mask(bytes, |byte| byte.is_ascii_alphabetic());
-    let digits = byte_mask(bytes, |byte| byte.is_ascii_digit());
-    let underscores = byte_mask(bytes, |byte| byte == b'_');
-    underscores | of_letters & between(letters) | of_digits & between(digits)
 }
 
 /// Calls `each` with each word of the token that begins at `start`; returns where it ends.
