@@ -5,9 +5,9 @@ const PRIME: u64 = (1 << 61) - 1;
 /// Any number of the field will do; keys are stored, so this must not change.
 const BASE: u64 = 0x18FA_C532_1072_DCB7;
 
-/// The powers of the base for parts of few words, which most are.
-const POWERS: [u64; 64] = {
-    let mut powers = [1; 64];
+/// The powers of the base for parts of so many words, which most paragraphs are shorter than.
+const POWERS: [u64; 256] = {
+    let mut powers = [1; 256];
     let mut at = 1;
     while at < powers.len() {
         powers[at] = times(powers[at - 1], BASE);
@@ -33,15 +33,14 @@ impl Fold {
     }
 
     pub(crate) fn of(words: &[u32]) -> Self {
-        let (fours, rest) = words.as_chunks::<4>();
-        // The products of four words do not wait for each other.
-        let value = fours.iter().fold(0, |value, four| {
-            let shifted = u128::from(value) * u128::from(POWERS[4]);
-            let words = four.iter().zip([3, 2, 1, 0]);
-            let add = |sum, (word, at): (&u32, usize)| sum + (u128::from(*word) + 1) * u128::from(POWERS[at]);
-            reduced(reduced(halves(words.fold(shifted, add))))
+        let (eights, rest) = words.as_chunks::<8>();
+        // The products of eight words do not wait for each other, or for the words before them.
+        let value = eights.iter().fold(0, |value, eight| {
+            let words = eight.iter().zip([7, 6, 5, 4, 3, 2, 1, 0]);
+            let sum: u128 = words.map(|(word, at)| (u128::from(*word) + 1) * u128::from(POWERS[at])).sum();
+            reduced(reduced(halves(sum + u128::from(value) * u128::from(POWERS[8]))))
         });
-        let mut fold = Self { value, words: 4 * fours.len() as u32 };
+        let mut fold = Self { value, words: 8 * eights.len() as u32 };
         rest.iter().for_each(|word| fold.push(*word));
         fold
     }
@@ -103,7 +102,7 @@ mod tests {
         let mut pushed = Fold::default();
         words.iter().for_each(|word| pushed.push(*word));
         assert_eq!(pushed, whole);
-        for cut in [0, 1, 63, 64, 65, 200, 499, 500] {
+        for cut in [0, 1, 7, 8, 9, 200, 244, 245, 255, 256, 257, 499, 500] {
             let mut parts = Fold::of(&words[..cut]);
             parts.append(Fold::of(&words[cut..]));
             assert_eq!(parts, whole, "{cut}");

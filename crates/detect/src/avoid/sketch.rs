@@ -226,8 +226,14 @@ fn smallest<'a>(hashes: &[u32], different: usize, small: &'a mut Vec<u32>) -> &'
     // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
     let bound = u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / different.max(1) as u64;
     for bound in [bound.try_into().unwrap_or(u32::MAX), u32::MAX] {
-        small.clear();
-        small.extend(hashes.iter().copied().filter(|hash| *hash <= bound));
+        small.resize(small.len().max(hashes.len()), 0);
+        // Written without a branch, because it is not foreseeable which hashes are small.
+        let mut next = 0;
+        for hash in hashes {
+            small[next] = *hash;
+            next += usize::from(*hash <= bound);
+        }
+        small.truncate(next);
         small.sort_unstable();
         small.dedup();
         small.truncate(SKETCH);
