@@ -413,21 +413,20 @@ impl Page {
         })
     }
 
-    /// The words of the [`content`](Self::content) with their counts. The words of the rest of the text are counted on the way, so that
-    /// [`word_count`](Self::word_count) costs nothing afterwards.
-    pub fn content_words(&self) -> WordCounts {
-        let mut content = WordCounts::default();
+    /// Adds the words of the [`content`](Self::content) to these counts, whose memory can be used for many pages. The words of the rest of the
+    /// text are counted on the way, so that [`word_count`](Self::word_count) costs nothing afterwards.
+    pub fn count_content(&self, counts: &mut WordCounts) {
+        let before = counts.total();
         let mut rest = 0;
         match self.kind().is_markup() {
             // A region begins and ends a block, so that no word is in two pieces.
             true => self.text_scan().pieces().for_each(|(piece, is_content)| match is_content {
-                true => content.add_text(piece),
+                true => counts.add_text(piece),
                 false => rest += words::count(piece),
             }),
-            false => content.add_text(self.text()),
+            false => counts.add_text(self.text()),
         }
-        self.word_count.get_or_init(|| content.total() + rest);
-        content
+        self.word_count.get_or_init(|| counts.total() - before + rest);
     }
 
     /// The language: the declared one, else a guess from the text.
@@ -656,7 +655,9 @@ mod tests {
         ] {
             let (whole, divided) = (page(html), page(html));
             let content: usize = divided.content().map(words::count).sum();
-            assert_eq!(divided.content_words().total(), content, "{html}");
+            let mut counts = WordCounts::default();
+            divided.count_content(&mut counts);
+            assert_eq!(counts.total(), content, "{html}");
             assert_eq!(divided.word_count(), whole.words().len(), "{html}");
             assert_eq!(whole.word_count(), whole.words().len(), "{html}");
         }

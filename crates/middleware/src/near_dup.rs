@@ -1,5 +1,6 @@
 //! NearDup: detects pages that are near-duplicates of earlier pages of the crawl.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +10,7 @@ use huntsman_crawler::{
 };
 use huntsman_detect::near::{DocId, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
-use huntsman_text::words::Words;
+use huntsman_text::words::{WordCounts, Words};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -98,6 +99,11 @@ struct Entry {
     url: Box<str>,
 }
 
+thread_local! {
+    /// Their memory is used again: it is several times as large as a text.
+    static COUNTS: RefCell<WordCounts> = RefCell::default();
+}
+
 /// The near-duplicates that were found for a page; in its extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -162,8 +168,11 @@ impl NearDup {
     fn fingerprint(&self, page: &Page) -> (SimHash, usize) {
         let features = self.0.identity.features();
         if features == Features::WordsLog {
-            let counts = page.content_words();
-            return (SimHash::of_counts(&counts), counts.total());
+            return COUNTS.with_borrow_mut(|counts| {
+                counts.clear();
+                page.count_content(counts);
+                (SimHash::of_counts(counts), counts.total())
+            });
         }
         let mut words = Words::default();
         page.content().for_each(|piece| words.extend(piece));

@@ -43,6 +43,22 @@ impl WordCounts {
         self.hashed.add(hash);
     }
 
+    /// Removes all words, and keeps the memory for the next text unless this one had very many.
+    ///
+    /// ```
+    /// use huntsman_text::words::WordCounts;
+    ///
+    /// let mut counts = WordCounts::default();
+    /// counts.add_text("one page");
+    /// counts.clear();
+    /// counts.add_text("another");
+    /// assert_eq!(counts.total(), 1);
+    /// ```
+    pub fn clear(&mut self) {
+        self.short.clear();
+        self.hashed.clear();
+    }
+
     /// The number of words, repeated ones counted each time.
     pub fn total(&self) -> usize {
         self.short.total + self.hashed.total
@@ -82,6 +98,8 @@ struct Counts {
 
 /// The size of a table that has something in it.
 const SLOTS: usize = 1 << 12;
+/// A larger table is not kept for the next text, of which most would have to be cleared in vain.
+const MOST_KEPT: usize = 1 << 14;
 
 impl Default for Counts {
     fn default() -> Self {
@@ -114,6 +132,18 @@ impl Counts {
                 return;
             }
             at = (at + 1) & mask;
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.slots.len() > MOST_KEPT {
+            *self = Self::default();
+            return;
+        }
+        if self.total > 0 {
+            self.slots.fill(0);
+            self.counts[..self.distinct].fill(0);
+            (self.distinct, self.total) = (0, 0);
         }
     }
 
@@ -165,7 +195,10 @@ mod tests {
     #[test]
     fn counts_are_those_of_a_map() {
         let mut random = SplitMix64::seed_from_u64(0x5eed_0802);
-        for (all, kinds) in [(0, 1), (1, 1), (3_000, 500), (20_000, 9_000), (20_000, u64::MAX)] {
+        let mut kept = WordCounts::default();
+        for (all, kinds) in
+            [(0, 1), (1, 1), (3_000, 500), (20_000, 9_000), (200, 90), (20_000, u64::MAX), (2, 2)]
+        {
             // Half of the hashes differ in their upper half only.
             let mut draw = || match random.next_u64() % 2 {
                 0 => u128::from(random.next_u64() % kinds),
@@ -177,6 +210,10 @@ mod tests {
             let found: Vec<(u128, u64)> = counts.iter().collect();
             assert_eq!(found.len(), naive(&hashes).len(), "each once");
             assert_eq!(HashMap::from_iter(found), naive(&hashes), "{all} of {kinds}");
+            kept.clear();
+            hashes.iter().for_each(|hash| kept.add_hash(*hash));
+            assert_eq!(kept.total(), hashes.len(), "in the memory of those before");
+            assert_eq!(HashMap::from_iter(kept.iter()), naive(&hashes), "in the memory of those before");
         }
     }
 
