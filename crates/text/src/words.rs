@@ -12,6 +12,7 @@ mod word_counts;
 
 use std::fmt;
 
+use fearless_simd::{Level, dispatch};
 use xxhash_rust::xxh3::xxh3_128;
 
 use scan::scan;
@@ -51,14 +52,14 @@ impl Words {
     pub fn extend(&mut self, text: &str) {
         let Words { text: all, ends, hashes, scratch } = self;
         let mut lower = String::new();
-        scan(text, scratch, |word| {
+        dispatch!(Level::new(), simd => scan(simd, text, scratch, |word| {
             word.with(&mut lower, |word| {
                 all.push_str(word);
                 hashes.push(xxh3_128(word.as_bytes()));
             });
             ends.push(all.len());
             all.push(' ');
-        });
+        }));
     }
 
     /// Removes all words and keeps the memory for the next text.
@@ -114,7 +115,7 @@ impl fmt::Debug for Words {
 /// Counts the words of `text` without keeping them.
 pub fn count(text: &str) -> usize {
     let mut count = 0;
-    scan(text, &mut String::new(), |_| count += 1);
+    dispatch!(Level::new(), simd => scan(simd, text, &mut String::new(), |_| count += 1));
     count
 }
 

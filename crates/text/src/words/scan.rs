@@ -1,25 +1,28 @@
 //! Finds the words of a text.
 
-use fearless_simd::{Level, Simd, dispatch};
+use fearless_simd::Simd;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::bytes64::{Bytes64, CHUNK};
 
-/// Calls `each` with each word of `text`. `scratch` is empty before and after.
-pub(super) fn scan(text: &str, scratch: &mut String, each: impl FnMut(Found<'_>)) {
-    dispatch!(Level::new(), simd => scan_with(simd, text, scratch, each));
-}
-
+/// Calls `each` with each word of `text`. `scratch` is empty before and after. The caller chooses the level of the processor, so that what it does with the words is
+/// compiled for it, too.
 #[inline(always)]
-fn scan_with<S: Simd>(simd: S, text: &str, scratch: &mut String, mut each: impl FnMut(Found<'_>)) {
+pub(super) fn scan<S: Simd>(simd: S, text: &str, scratch: &mut String, mut each: impl FnMut(Found<'_>)) {
     let mut window = Window::default();
     let mut at = 0;
     while at < text.len() {
         window.read(simd, text.as_bytes(), at);
         window.each_word(|start, end, has_upper| {
-            let written = &text[at + start..at + end];
-            each(Found { written, has_upper, bytes: &window.bytes, start });
+            each(Found {
+                source: text,
+                at: at + start,
+                len: end - start,
+                has_upper,
+                bytes: &window.bytes,
+                start,
+            });
         });
         at += window.len;
         if window.is_cut {
@@ -34,8 +37,10 @@ fn scan_with<S: Simd>(simd: S, text: &str, scratch: &mut String, mut each: impl 
 
 /// A word that was found.
 pub(super) struct Found<'a> {
-    /// The word, but for capital letters of ASCII.
-    written: &'a str,
+    /// The text with the word, but for capital letters of ASCII. Most words are packed, and a part of a text would be checked to begin and end with characters.
+    source: &'a str,
+    at: usize,
+    len: usize,
     has_upper: bool,
     /// It is from `start` on in these bytes, after which others follow.
     bytes: &'a [u8; CHUNK + SHORT],
@@ -49,10 +54,11 @@ impl Found<'_> {
     /// The word, in lower case. `scratch` is empty before and after.
     #[inline(always)]
     pub(super) fn with<T>(&self, scratch: &mut String, then: impl FnOnce(&str) -> T) -> T {
+        let written = &self.source[self.at..self.at + self.len];
         if !self.has_upper {
-            return then(self.written);
+            return then(written);
         }
-        scratch.push_str(self.written);
+        scratch.push_str(written);
         scratch.make_ascii_lowercase();
         let result = then(scratch);
         scratch.clear();
@@ -63,7 +69,7 @@ impl Found<'_> {
     /// because no word has a NUL.
     #[inline(always)]
     pub(super) fn packed(&self) -> Option<u128> {
-        let len = self.written.len();
+        let len = self.len;
         let (_, from_start) = self.bytes.split_at_checked(self.start)?;
         let bytes = from_start.first_chunk::<SHORT>().filter(|_| len <= SHORT)?;
         let packed = u128::from_le_bytes(*bytes) & u128::MAX >> (8 * (SHORT - len));
@@ -169,7 +175,7 @@ fn token(text: &str, start: usize, scratch: &mut String, each: &mut impl FnMut(F
         let mut bytes = [0; CHUNK + SHORT];
         let packed = word.len().min(SHORT);
         bytes[..packed].copy_from_slice(&word.as_bytes()[..packed]);
-        each(Found { written: word, has_upper: false, bytes: &bytes, start: 0 });
+        each(Found { source: word, at: 0, len: word.len(), has_upper: false, bytes: &bytes, start: 0 });
     }
     scratch.clear();
     start + len

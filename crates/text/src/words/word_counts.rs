@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use fearless_simd::{Level, Simd, dispatch};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::scan::{SHORT, scan};
@@ -30,17 +31,31 @@ pub struct WordCounts {
 impl WordCounts {
     /// Counts the words of a text, such as the next block of a page. The end of a block ends a word.
     pub fn add_text(&mut self, text: &str) {
+        dispatch!(Level::new(), simd => self.add_text_with(simd, text));
+    }
+
+    #[inline(always)]
+    fn add_text_with<S: Simd>(&mut self, simd: S, text: &str) {
         let Self { short, hashed, scratch } = self;
         let mut lower = String::new();
-        scan(text, scratch, |word| match word.packed() {
-            Some(packed) => short.add(packed),
-            None => hashed.add(word.with(&mut lower, |word| xxh3_128(word.as_bytes()))),
+        let (mut batch, mut len) = ([0; BATCH], 0);
+        scan(simd, text, scratch, |word| match word.packed() {
+            Some(packed) => {
+                batch[len] = packed;
+                len += 1;
+                if len == BATCH {
+                    short.add(&batch);
+                    len = 0;
+                }
+            }
+            None => hashed.add(&[word.with(&mut lower, |word| xxh3_128(word.as_bytes()))]),
         });
+        short.add(&batch[..len]);
     }
 
     /// Counts a word by its hash. Other things with 128-bit hashes can be counted, too, but not together with words.
     pub fn add_hash(&mut self, hash: u128) {
-        self.hashed.add(hash);
+        self.hashed.add(&[hash]);
     }
 
     /// Removes all words, and keeps the memory for the next text unless this one had very many.
@@ -96,6 +111,9 @@ struct Counts {
     key: u128,
 }
 
+/// The number of words that are counted at once: their places in the table are known before the first is looked up, so that one that is looked up in vain does
+/// not hold up the others.
+const BATCH: usize = 64;
 /// The size of a table that has something in it.
 const SLOTS: usize = 1 << 12;
 /// A larger table is not kept for the next text, of which most would have to be cleared in vain.
@@ -111,28 +129,41 @@ impl Default for Counts {
 }
 
 impl Counts {
-    #[inline]
-    fn add(&mut self, number: u128) {
-        if 2 * self.distinct >= self.slots.len() - 1 {
+    /// Counts at most [`BATCH`] numbers.
+    #[inline(always)]
+    fn add(&mut self, numbers: &[u128]) {
+        if numbers.is_empty() {
+            return;
+        }
+        while 2 * (self.distinct + numbers.len()) >= self.slots.len() {
             self.grow();
         }
-        self.total += 1;
+        self.total += numbers.len();
         let mask = self.slots.len() - 1;
-        let mut at = self.place(number) & mask;
-        loop {
-            let slot = self.slots[at];
-            // A new number is told from a known one without a branch, because it is not foreseeable which comes next.
-            let is_new = slot == 0;
-            let index = if is_new { self.distinct } else { slot as usize - 1 };
-            if is_new | (self.numbers[index] == number) {
-                self.slots[at] = index as u32 + 1;
-                self.numbers[index] = number;
-                self.counts[index] += 1;
-                self.distinct += usize::from(is_new);
-                return;
-            }
-            at = (at + 1) & mask;
+        let mut places = [0; BATCH];
+        for (place, number) in places.iter_mut().zip(numbers) {
+            *place = self.place(*number) & mask;
         }
+        let mut distinct = self.distinct;
+        let (slots, known, counts) = (&mut self.slots[..], &mut self.numbers[..], &mut self.counts[..]);
+        for (number, mut at) in numbers.iter().zip(places) {
+            loop {
+                match slots[at] as usize {
+                    0 => {
+                        slots[at] = distinct as u32 + 1;
+                        (known[distinct], counts[distinct]) = (*number, 1);
+                        distinct += 1;
+                        break;
+                    }
+                    index if known[index - 1] == *number => {
+                        counts[index - 1] += 1;
+                        break;
+                    }
+                    _ => at = (at + 1) & mask,
+                }
+            }
+        }
+        self.distinct = distinct;
     }
 
     fn clear(&mut self) {
@@ -142,7 +173,6 @@ impl Counts {
         }
         if self.total > 0 {
             self.slots.fill(0);
-            self.counts[..self.distinct].fill(0);
             (self.distinct, self.total) = (0, 0);
         }
     }
