@@ -32,6 +32,7 @@ impl Fold {
         self.words += 1;
     }
 
+    #[inline(always)]
     pub(crate) fn of(words: &[u32]) -> Self {
         let (eights, rest) = words.as_chunks::<8>();
         // The products of eight words do not wait for each other, or for the words before them.

@@ -99,7 +99,7 @@ impl OwnWords {
     /// Whether a value of the URL may begin with this word; `false` for most words of a text.
     #[inline(always)]
     pub(crate) fn may_begin(&self, word: &Word<'_>) -> bool {
-        let bytes = word.text.as_bytes();
+        let bytes = word.bytes();
         let second = bytes.get(1).copied().unwrap_or(0);
         // Most words are told apart by two bytes. In other scripts, the second byte of a letter may depend on its case.
         let may_begin = self.second[usize::from(bytes[0])] >> low_bits(second) & 1 | u32::from(second >> 7);
@@ -107,17 +107,17 @@ impl OwnWords {
     }
 
     fn is_identifier(&self, word: &Word<'_>) -> bool {
-        let is_one = || self.identifiers.iter().any(|own| word.text.contains(own.as_str()));
+        let is_one = || self.identifiers.iter().any(|own| word.text().contains(own.as_str()));
         let abbreviates = || {
-            let word = trim(word.text);
+            let word = trim(word.text());
             word.len() >= ABBREVIATION && self.named.iter().any(|own| own.starts_with(word))
         };
-        word.has_digit && word.text.len() >= IDENTIFIER && (is_one() || abbreviates())
+        word.has_digit && word.bytes().len() >= IDENTIFIER && (is_one() || abbreviates())
     }
 
     fn may_begin_value(&self, word: &Word<'_>) -> bool {
-        let is_trimmed = word.text.as_bytes()[0].is_ascii_alphanumeric();
-        let word = if is_trimmed { word.text } else { trim(word.text) };
+        let is_trimmed = word.bytes()[0].is_ascii_alphanumeric();
+        let word = if is_trimmed { word.text() } else { trim(word.text()) };
         match *word.as_bytes() {
             [] => false,
             [first, second, ..] if first.is_ascii() && second.is_ascii() => {
@@ -144,7 +144,7 @@ impl OwnWords {
 fn matching(value: &[String], text: &[Word<'_>]) -> usize {
     let mut rest = value;
     for (at, word) in text.iter().enumerate() {
-        for part in parts_of(word.text) {
+        for part in parts_of(word.text()) {
             match rest.split_first() {
                 Some((own, others)) if is_equal(own, part) => rest = others,
                 _ => return 0,

@@ -98,7 +98,7 @@ impl PageText {
             let mut chrome = ChromeHash::default();
             let mut has_own = false;
             for word in Words::of(simd, text).take(MAX_WORDS - start) {
-                let hash = xxh3_64(word.text.as_bytes());
+                let hash = xxh3_64(word.bytes());
                 chrome.push(&word, hash);
                 page.words.push(hash as u32);
                 has_own = has_own || own.may_begin(&word);

@@ -6,14 +6,26 @@ use huntsman_text::bytes64::{Bytes64, CHUNK};
 /// A word, and whether it has an ASCII digit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
-    pub(crate) text: &'a str,
+    /// The text with the word. Most words are needed as bytes only, and a part of a text would be checked to begin and end with characters.
+    source: &'a str,
+    start: usize,
+    end: usize,
     pub(crate) has_digit: bool,
 }
 
-impl Word<'_> {
+impl<'a> Word<'a> {
+    /// At least one byte.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        &self.source.as_bytes()[self.start..self.end]
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        &self.source[self.start..self.end]
+    }
+
     pub(crate) fn has_letter(&self) -> bool {
-        let first = self.text.as_bytes().first();
-        first.is_some_and(u8::is_ascii_alphabetic) || self.text.chars().any(char::is_alphabetic)
+        self.bytes()[0].is_ascii_alphabetic() || self.text().chars().any(char::is_alphabetic)
     }
 }
 
@@ -121,7 +133,7 @@ impl<'a, S: Simd> Iterator for Words<'a, S> {
         let end = self.edge()?;
         let digits = self.chunk.digits >> self.before & !(u64::MAX << (end % CHUNK - self.before));
         let has_digit = self.has_digit || digits != 0;
-        Some(Word { text: &self.text[start..end], has_digit })
+        Some(Word { source: self.text, start, end, has_digit })
     }
 }
 
@@ -134,12 +146,12 @@ mod tests {
     fn check(text: &str) {
         let [baseline, found] = [Level::baseline(), Level::new()]
             .map(|level| dispatch!(level, simd => Words::of(simd, text).collect::<Vec<_>>()));
-        let texts = |words: &[Word<'_>]| words.iter().map(|word| word.text.to_owned()).collect::<Vec<_>>();
+        let texts = |words: &[Word<'_>]| words.iter().map(|word| word.text().to_owned()).collect::<Vec<_>>();
         assert_eq!(texts(&found), text.split_whitespace().collect::<Vec<_>>(), "{text:?}");
         assert_eq!(texts(&baseline), texts(&found), "{text:?}");
         for word in found.iter().chain(&baseline) {
-            assert_eq!(word.has_digit, word.text.bytes().any(|byte| byte.is_ascii_digit()), "{text:?}");
-            assert_eq!(word.has_letter(), word.text.chars().any(char::is_alphabetic), "{text:?}");
+            assert_eq!(word.has_digit, word.text().bytes().any(|byte| byte.is_ascii_digit()), "{text:?}");
+            assert_eq!(word.has_letter(), word.text().chars().any(char::is_alphabetic), "{text:?}");
         }
     }
 
