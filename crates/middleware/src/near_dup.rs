@@ -100,7 +100,7 @@ struct Entry {
 }
 
 thread_local! {
-    /// Their memory is used again: it is several times as large as a text.
+    /// The counts of the words of a page. Each thread uses their memory for one page after the other, because it is several times as large as a text.
     static COUNTS: RefCell<WordCounts> = RefCell::default();
 }
 

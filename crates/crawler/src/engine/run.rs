@@ -370,7 +370,7 @@ impl Run {
             self.core.cx.emit(&Event::SchedulerEmpty);
         }
         let id = lease.id;
-        // The runtime moves what it is given ten times, and a visit is 8 KB.
+        // The future of a visit is 8 KB, and the runtime would copy it ten times; it copies the pointer to a box instead.
         let task = self.visits.spawn(Box::pin(Visit::run(Arc::clone(&self.core), lease, ticket)));
         self.leased.insert(task.id(), LeasedVisit { lease: id, host, task });
         Ok(())

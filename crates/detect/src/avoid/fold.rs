@@ -5,7 +5,7 @@ const PRIME: u64 = (1 << 61) - 1;
 /// Any number of the field will do; keys are stored, so this must not change.
 const BASE: u64 = 0x18FA_C532_1072_DCB7;
 
-/// The powers of the base for parts of so many words, which most paragraphs are shorter than.
+/// The powers of the base by the number of words of a part. Most paragraphs have fewer words than are listed.
 const POWERS: [u64; 256] = {
     let mut powers = [1; 256];
     let mut at = 1;

@@ -6,7 +6,7 @@ use huntsman_text::bytes64::{Bytes64, CHUNK};
 /// A word, and whether it has an ASCII digit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
-    /// The text with the word. Most words are needed as bytes only, and a part of a text would be checked to begin and end with characters.
+    /// The text that has the word. Most words are needed as bytes only; taking the word out as a text would check that it begins and ends with whole characters.
     source: &'a str,
     start: usize,
     end: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// At least one byte.
+    /// The bytes of the word, of which there is at least one.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &'a [u8] {
         &self.source.as_bytes()[self.start..self.end]

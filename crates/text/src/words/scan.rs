@@ -37,8 +37,9 @@ pub(super) fn scan<S: Simd>(simd: S, text: &str, scratch: &mut String, mut each:
 
 /// A word that was found.
 pub(super) struct Found<'a> {
-    /// The text with the word, but for capital letters of ASCII. Most words are packed, and a part of a text would be checked to begin and end with characters.
+    /// The text that has the word, perhaps with capital letters of ASCII. Most words are packed; taking each out as a text would check that it begins and ends with whole characters.
     source: &'a str,
+    /// Where the word begins in the text, in bytes.
     at: usize,
     len: usize,
     has_upper: bool,

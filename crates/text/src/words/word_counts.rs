@@ -116,7 +116,7 @@ struct Counts {
 const BATCH: usize = 64;
 /// The size of a table that has something in it.
 const SLOTS: usize = 1 << 12;
-/// A larger table is not kept for the next text, of which most would have to be cleared in vain.
+/// A table with more slots is not kept for the next text, so that one long text does not make all later ones clear a large table.
 const MOST_KEPT: usize = 1 << 14;
 
 impl Default for Counts {
