@@ -21,8 +21,10 @@ use url::Url;
 
 use crate::{added, chain};
 
+mod open_pages;
 mod shared;
 
+use open_pages::{OpenPage, OpenPages};
 use shared::SharedModels;
 
 settings! {
@@ -84,8 +86,8 @@ pub enum AvoidDupScope {
 /// There is one model ([`huntsman_detect::avoid`]) per registrable domain; nothing is skipped before it has learnt
 /// `avoid_dup_content_initial_queue_limit` pages. It decides when a request is about to be sent. A request whose
 /// content is probably known is put behind the other requests of its host and judged again. A request that a page being
-/// downloaded may settle waits for that page. A request to be skipped waits until its host has nothing else left, and
-/// is fetched after all if the rule was contradicted meanwhile. A share of the skips (`avoid_dup_content_exploration`)
+/// downloaded may settle waits for that page. A request to be skipped waits until its host has nothing else left, neither
+/// in the queue nor in callbacks and pipelines, and is fetched after all if the rule was contradicted meanwhile. A share of the skips (`avoid_dup_content_exploration`)
 /// is fetched at once, which gives evidence and an unbiased estimate of what is lost.
 ///
 /// It judges GET requests without a body, except start requests, robots.txt, sitemaps, downloads within callbacks, and
@@ -112,6 +114,7 @@ struct Inner {
     /// The most bytes of a host's journal that go to another process.
     hand_over_bytes: usize,
     is_shared: AtomicBool,
+    open: OpenPages,
     /// Number of the next batch of the journal in the job.
     batches: Mutex<u64>,
 }
@@ -191,6 +194,8 @@ struct LearntPage {
     /// Whether the callback asked for a URL of the site to which no link of the page leads as it is written. Then nothing is said about the links that were not
     /// followed, because they may be followed under other URLs.
     has_other_urls: Arc<AtomicBool>,
+    /// Is dropped with the extensions of the page.
+    _open: Arc<OpenPage>,
 }
 
 /// A request that waits for another one to finish waits this long the first time; the next constants are the number of
@@ -213,6 +218,7 @@ impl Inner {
             slot_by: SlotBy::Host,
             hand_over_bytes: 0,
             is_shared: AtomicBool::new(false),
+            open: OpenPages::default(),
             batches: Mutex::new(0),
         }
     }
@@ -366,11 +372,12 @@ impl AvoidDup {
         }
     }
 
-    fn decide(predictor: &mut Predictor, site: &str, request: &Request, cx: &Context) -> OnRequest {
+    fn decide(&self, predictor: &mut Predictor, site: &str, request: &Request, cx: &Context) -> OnRequest {
         let is_last = request.meta_flag(meta::AVOID_DUP_SKIPPED);
         let held = request.meta_value(meta::AVOID_DUP_HELD).unwrap_or(0);
-        if is_last && held < MAX_WAITS && predictor.has_requests_in_flight(site) {
-            // The pages being downloaded may lead to more requests, or contradict the rule.
+        let is_busy = || predictor.has_requests_in_flight(site) || self.0.open.has(site);
+        if is_last && held < MAX_WAITS && is_busy() {
+            // The pages being downloaded or processed may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
         if is_last && request.priority == PRIORITY_SKIPPED {
@@ -494,7 +501,7 @@ impl DownloaderMiddleware for AvoidDup {
         }
         let site = self.site_of(&request.url);
         Ok(match model.of(&site) {
-            Some(predictor) => Self::decide(predictor, &site, request, cx),
+            Some(predictor) => self.decide(predictor, &site, request, cx),
             None => OnRequest::Continue,
         })
     }
@@ -536,6 +543,7 @@ impl SpiderMiddleware for AvoidDup {
         let is_here = |url: &Url| url.host_str() == page.url().host_str() || self.is_of_site(url, &site);
         let base = Some(page.base()).filter(|base| is_here(base));
         let links = LinkPlaces::of(page.anchors(), base, |address| page.join(address).filter(is_here));
+        let open = self.0.open.open(Arc::clone(&site));
         let number = {
             let asked = self.site_of(&page.request().url);
             let mut model = self.model();
@@ -560,6 +568,7 @@ impl SpiderMiddleware for AvoidDup {
             page: number,
             links: Arc::new(links),
             has_other_urls: Arc::default(),
+            _open: Arc::new(open),
         });
         Ok(OnPage::Parse)
     }
@@ -567,7 +576,7 @@ impl SpiderMiddleware for AvoidDup {
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
         let learnt = page.extensions.get::<LearntPage>();
         match learnt.filter(|learnt| self.is_of_site(&request.url, &learnt.site)) {
-            Some(LearntPage { site, page, links, has_other_urls }) => {
+            Some(LearntPage { site, page, links, has_other_urls, .. }) => {
                 if let Some(predictor) = self.model().of(site) {
                     let mut links = links.contexts(&request.url, *page);
                     let first = links.next();
@@ -604,7 +613,7 @@ impl Observer for AvoidDup {
             }
             // The callback has ended, so the links that it did not follow are known.
             Event::PageDelivered { found, .. } => {
-                if let Some(LearntPage { site, page, links, has_other_urls }) = found.get()
+                if let Some(LearntPage { site, page, links, has_other_urls, .. }) = found.get()
                     && !has_other_urls.load(Ordering::Relaxed)
                     && let Some(predictor) = self.model().of(site)
                 {

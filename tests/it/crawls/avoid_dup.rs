@@ -1,10 +1,13 @@
 //! AvoidDup in whole crawls: which requests are skipped, what is recorded, and what is still known after a restart.
 
 use std::path::Path;
+use std::time::Duration;
 
 use huntsman::middleware::{AvoidDup, Defaults};
 use huntsman::store::Backend;
-use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, meta, spider_fn};
+use huntsman::{
+    Context, CrawlerBuilder, Job, OnItem, Output, Page, Pipeline, Request, Result, Spider, meta, spider_fn,
+};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use url::Url;
 
@@ -157,6 +160,33 @@ async fn copies_are_not_fetched_for_links_of_which_most_are_not_followed() {
     assert!(notes == 2 && explored <= 2, "{notes} notes, {explored} copies in vain");
 }
 
+/// Takes a while for each item.
+struct Slow(Duration);
+
+impl Pipeline<String> for Slow {
+    async fn process_item(&mut self, item: String, _: &Context) -> Result<OnItem<String>> {
+        tokio::time::sleep(self.0).await;
+        Ok(OnItem::Keep(item))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_copy_is_dropped_while_the_links_of_a_page_are_on_their_way_to_the_queue() {
+    let web = articles_with_notes();
+    let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<String>| {
+        if page.url().as_str().contains("sid") {
+            out.item(page.url().to_string());
+        }
+        out.follow_links(page);
+        Ok(())
+    });
+    let crawl = crawler(spider, &web).set("avoid_dup_content_exploration", 0.0);
+    let report = crawl.pipeline(Slow(Duration::from_millis(20))).run().await.unwrap();
+    let notes = web.urls().iter().filter(|url| url.contains("/notes")).count();
+    let skipped = report.stat("avoid_dup/skipped");
+    assert_eq!(notes, 300, "{skipped} copies were dropped");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_reference_mode_skips_by_maybedonts_rules() {
     let (web, log) = (site(), Log::default());
@@ -183,7 +213,7 @@ async fn a_crawl_that_goes_on_knows_what_it_learnt() {
     let handle = first.handle();
     let running = tokio::spawn(first.run());
     while handle.stats().get("pages/delivered") < 300 {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     handle.stop("enough");
     let report = running.await.unwrap().unwrap();
