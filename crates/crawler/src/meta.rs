@@ -267,5 +267,9 @@ pub const FOLLOW_RULES: MetaKey<bool> = MetaKey::new("follow_rules");
 pub const AVOID_DUP_DELAYED: MetaKey<u64> = MetaKey::new("avoid_dup_delayed");
 /// Number of times the request waited for another one that is in flight.
 pub const AVOID_DUP_HELD: MetaKey<u64> = MetaKey::new("avoid_dup_held");
+/// A number that tells whether anything happened at the site since AvoidDup let the request wait.
+pub const AVOID_DUP_VERSION: MetaKey<u64> = MetaKey::new("avoid_dup_version");
+/// The time since which nothing happened, in microseconds of the Unix time.
+pub const AVOID_DUP_WAITS_SINCE: MetaKey<u64> = MetaKey::new("avoid_dup_waits_since");
 /// AvoidDup skips the request, unless it learns a reason against that before the request's turn comes again.
 pub const AVOID_DUP_SKIPPED: MetaKey<bool> = MetaKey::new("avoid_dup_skipped");

@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use huntsman_crawler::{
     Change, Component, Context, DownloaderMiddleware, DropReason, Element, Error, Event, FetchError, Hooks,
     HostKey, Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, PageNeeds, Persist, Request,
-    Result, SavedJob, Settings, SlotBy, SpiderMiddleware, meta, registrable_domain, settings,
+    Result, SavedJob, Settings, SlotBy, SpiderMiddleware, Timestamp, meta, registrable_domain, settings,
 };
 use huntsman_detect::avoid::{
     Attempt, Decision, Explanation, IdleParameter, LinkPlaces, Options, Overrides, PageText, Picture,
@@ -199,10 +199,15 @@ struct LearntPage {
 }
 
 /// A request that waits for another one to finish waits this long the first time; the next constants are the number of
-/// waits after which the time grows by the same amount, and the number of waits at most: 17.5 s in all.
+/// waits after which the time grows by the same amount, and the number of waits until it is decided with what is known: 17.5 s in all.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const WAITS_PER_GROWTH: u32 = 20;
 const MAX_WAITS: u64 = 100;
+/// The number of waits after which the time of a wait, 25 s, does not grow any more.
+const MAX_GROWING_WAITS: u64 = 10_000;
+/// After this time in which no page of a site was learnt, no request to it ended, and no page left the pipelines, they are not waited for any longer. It is
+/// the time limit of a download by default.
+const MAX_STALL: Duration = Duration::from_secs(180);
 /// Priority of requests that are put back; lower than any that a spider would ask for.
 const PRIORITY_DEFERRED: i32 = -1_000_000;
 const PRIORITY_SKIPPED: i32 = -2_000_000;
@@ -375,8 +380,8 @@ impl AvoidDup {
     fn decide(&self, predictor: &mut Predictor, site: &str, request: &Request, cx: &Context) -> OnRequest {
         let is_last = request.meta_flag(meta::AVOID_DUP_SKIPPED);
         let held = request.meta_value(meta::AVOID_DUP_HELD).unwrap_or(0);
-        let is_busy = || predictor.has_requests_in_flight(site) || self.0.open.has(site);
-        if is_last && held < MAX_WAITS && is_busy() {
+        let is_busy = is_last && (predictor.has_requests_in_flight(site) || self.0.open.has(site));
+        if is_busy && held < MAX_WAITS {
             // The pages being downloaded or processed may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
@@ -388,7 +393,16 @@ impl AvoidDup {
             ranked.remove_meta(meta::AVOID_DUP_HELD);
             return OnRequest::Reschedule(Box::new(ranked));
         }
-        let attempt = if is_last { Attempt::Last } else { Attempt::Regular };
+        let (version, now) = (predictor.version(site) + self.0.open.ended(site), cx.now());
+        let waits_since = request
+            .meta_value(meta::AVOID_DUP_WAITS_SINCE)
+            .filter(|_| request.meta_value(meta::AVOID_DUP_VERSION) == Some(version));
+        let is_stalled = waits_since.is_some_and(|since| now.since(Timestamp(since)) > MAX_STALL);
+        let attempt = match (is_last, is_busy && !is_stalled) {
+            (false, _) => Attempt::Regular,
+            (true, true) => Attempt::Waiting,
+            (true, false) => Attempt::Last,
+        };
         match predictor.decide(site, &request.url, attempt) {
             Decision::Drop(reason) => {
                 cx.stats().inc("avoid_dup/skipped");
@@ -412,6 +426,12 @@ impl AvoidDup {
                     later.set_meta(meta::AVOID_DUP_DELAYED, level);
                     return OnRequest::Reschedule(Box::new(later));
                 }
+            }
+            Decision::Hold if attempt == Attempt::Waiting => {
+                let mut request = request.clone();
+                request.set_meta(meta::AVOID_DUP_VERSION, version);
+                request.set_meta(meta::AVOID_DUP_WAITS_SINCE, waits_since.unwrap_or(now.0));
+                return hold(&request, held, cx);
             }
             Decision::Hold if held < MAX_WAITS => return hold(request, held, cx),
             Decision::Explore(_) => cx.stats().inc("avoid_dup/explored"),
@@ -459,7 +479,7 @@ fn requeued(request: &Request) -> Request {
 fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     cx.stats().inc("avoid_dup/held");
     let mut again = requeued(request);
-    let times = u32::try_from(held).unwrap_or(u32::MAX).min(MAX_WAITS as u32);
+    let times = held.min(MAX_GROWING_WAITS) as u32;
     again.not_before = Some(cx.now() + FIRST_WAIT * (WAITS_PER_GROWTH + times) / WAITS_PER_GROWTH);
     again.set_meta(meta::AVOID_DUP_HELD, held + 1);
     OnRequest::Reschedule(Box::new(again))

@@ -271,6 +271,11 @@ impl Predictor {
         self.sites.get(site).map_or(0, |model| (model.rank(hash_of(url)) >> RANK_SHIFT) as u32)
     }
 
+    /// A number that changes whenever a page of the site is learnt or a request to it ends.
+    pub fn version(&self, site: &str) -> u64 {
+        self.sites.get(site).map_or(0, Site::version)
+    }
+
     /// Whether a request to the site is in flight.
     pub fn has_requests_in_flight(&self, site: &str) -> bool {
         self.sites.get(site).is_some_and(Site::has_requests_in_flight)
@@ -280,7 +285,7 @@ impl Predictor {
     ///
     /// A caller that fetches it must report that with [`request_started`](Self::request_started).
     pub fn decide(&mut self, site: &str, url: &Url, attempt: Attempt) -> Decision {
-        let is_last = attempt == Attempt::Last;
+        let is_last = attempt != Attempt::Regular;
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
         let is_warm = self.is_warm(model);
         let hash = hash_of(url);
@@ -309,6 +314,9 @@ impl Predictor {
                 self.totals.explored += 1;
                 self.count_explored(key, &prediction, site, url, &reason);
                 return Decision::Explore(reason);
+            }
+            if attempt == Attempt::Waiting && !is_pinned {
+                return Decision::Hold;
             }
             if is_last || is_pinned {
                 self.count(site, url, key, &prediction, &reason);

@@ -7,9 +7,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of open pages by site.
+/// The open pages by site.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OpenPages(Arc<Mutex<HashMap<Arc<str>, usize>>>);
+pub(super) struct OpenPages(Arc<Mutex<HashMap<Arc<str>, Count>>>);
+
+#[derive(Debug, Default)]
+struct Count {
+    open: usize,
+    /// The number of pages that ended while others were open.
+    ended: u64,
+}
 
 /// A page of a site that is open as long as this value exists. The engine drops it with the extensions of the page, once the links are in the queue.
 #[derive(Debug)]
@@ -19,13 +26,13 @@ pub(super) struct OpenPage {
 }
 
 impl OpenPages {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Count>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a page of a site.
     pub(super) fn open(&self, site: Arc<str>) -> OpenPage {
-        *self.lock().entry(Arc::clone(&site)).or_default() += 1;
+        self.lock().entry(Arc::clone(&site)).or_default().open += 1;
         OpenPage { site, pages: self.clone() }
     }
 
@@ -33,14 +40,20 @@ impl OpenPages {
     pub(super) fn has(&self, site: &str) -> bool {
         self.lock().contains_key(site)
     }
+
+    /// The number of pages of the site that ended since it had no open page.
+    pub(super) fn ended(&self, site: &str) -> u64 {
+        self.lock().get(site).map_or(0, |count| count.ended)
+    }
 }
 
 impl Drop for OpenPage {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut pages) = self.pages.lock().entry(Arc::clone(&self.site)) {
-            *pages.get_mut() -= 1;
-            if *pages.get() == 0 {
-                pages.remove();
+        if let Entry::Occupied(mut entry) = self.pages.lock().entry(Arc::clone(&self.site)) {
+            let count = entry.get_mut();
+            (count.open, count.ended) = (count.open - 1, count.ended + 1);
+            if count.open == 0 {
+                entry.remove();
             }
         }
     }
@@ -54,8 +67,10 @@ mod tests {
     fn a_site_has_open_pages_until_the_last_of_them_is_dropped() {
         let pages = OpenPages::default();
         let (first, second, other) = (pages.open("a".into()), pages.open("a".into()), pages.open("b".into()));
+        assert_eq!(pages.ended("a"), 0);
         drop(first);
         assert!(pages.has("a") && pages.has("b"));
+        assert_eq!((pages.ended("a"), pages.ended("b")), (1, 0));
         drop(second);
         assert!(!pages.has("a") && pages.has("b"));
         drop(other);

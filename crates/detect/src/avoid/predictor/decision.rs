@@ -36,6 +36,9 @@ impl fmt::Display for Reason {
 pub enum Attempt {
     /// It can: other requests are queued or in flight.
     Regular,
+    /// The request was skipped before and has waited long, but pages of its site are still being fetched or processed: it may be fetched now, but is not
+    /// dropped, because these pages may speak against that.
+    Waiting,
     /// It cannot: the request was skipped before, and everything else is done.
     Last,
 }

@@ -151,6 +151,8 @@ fn a_picture_counts_pages_contents_and_skips_of_each_template() {
         let copy = url(&format!("/article?id={n}&sid=new"));
         predictor.discover(SITE, &copy, None);
         assert!(matches!(predictor.decide(SITE, &copy, Attempt::Regular), Decision::Skip(_)));
+        let waiting = predictor.decide(SITE, &copy, Attempt::Waiting);
+        assert_eq!(waiting, Decision::Hold, "pages that are being processed may speak against it");
         assert!(matches!(predictor.decide(SITE, &copy, Attempt::Last), Decision::Drop(_)));
     }
     let picture = predictor.picture(30);
