@@ -203,8 +203,9 @@ struct LearntPage {
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const WAITS_PER_GROWTH: u32 = 20;
 const MAX_WAITS: u64 = 100;
-/// The number of waits after which the time of a wait, 25 s, does not grow any more.
-const MAX_GROWING_WAITS: u64 = 10_000;
+/// After so many waits more, the time of a wait doubles, six times at most (to 19 s): thousands of requests may wait for a slow pipeline.
+const WAITS_PER_DOUBLING: u64 = 16;
+const MAX_DOUBLINGS: u64 = 6;
 /// After this time in which no page of a site was learnt, no request to it ended, and no page left the pipelines, they are not waited for any longer. It is
 /// the time limit of a download by default.
 const MAX_STALL: Duration = Duration::from_secs(180);
@@ -479,8 +480,10 @@ fn requeued(request: &Request) -> Request {
 fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     cx.stats().inc("avoid_dup/held");
     let mut again = requeued(request);
-    let times = held.min(MAX_GROWING_WAITS) as u32;
-    again.not_before = Some(cx.now() + FIRST_WAIT * (WAITS_PER_GROWTH + times) / WAITS_PER_GROWTH);
+    let times = held.min(MAX_WAITS) as u32;
+    let doublings = (held.saturating_sub(MAX_WAITS) / WAITS_PER_DOUBLING).min(MAX_DOUBLINGS) as u32;
+    again.not_before =
+        Some(cx.now() + FIRST_WAIT * (WAITS_PER_GROWTH + times) / WAITS_PER_GROWTH * (1 << doublings));
     again.set_meta(meta::AVOID_DUP_HELD, held + 1);
     OnRequest::Reschedule(Box::new(again))
 }
