@@ -394,11 +394,14 @@ impl AvoidDup {
             ranked.remove_meta(meta::AVOID_DUP_HELD);
             return OnRequest::Reschedule(Box::new(ranked));
         }
-        let (version, now) = (predictor.version(site) + self.0.open.ended(site), cx.now());
+        let (version, now) = ((predictor.version(site) << 32) | self.0.open.ended(site), cx.now());
         let waits_since = request
             .meta_value(meta::AVOID_DUP_WAITS_SINCE)
             .filter(|_| request.meta_value(meta::AVOID_DUP_VERSION) == Some(version));
         let is_stalled = waits_since.is_some_and(|since| now.since(Timestamp(since)) > MAX_STALL);
+        if is_busy && is_stalled {
+            cx.stats().inc("avoid_dup/not_waited_for");
+        }
         let attempt = match (is_last, is_busy && !is_stalled) {
             (false, _) => Attempt::Regular,
             (true, true) => Attempt::Waiting,

@@ -204,6 +204,31 @@ async fn no_copy_is_dropped_while_the_links_of_a_page_are_on_their_way_to_the_qu
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_that_stays_in_a_pipeline_is_not_waited_for_longer_than_three_minutes() {
+    let web = site();
+    let spider = spider_fn(["http://a.test/p?id=0"], |page: &Page, out: &mut Output<String>| {
+        if page.url().as_str().ends_with("id=7") {
+            out.item("slow".to_owned());
+        }
+        out.follow_links(page);
+        Ok(())
+    });
+    let log = Log::default();
+    let crawl = crawler(spider, &web).set("item_timeout", 0.0).observer(log.clone());
+    let began = tokio::time::Instant::now();
+    let running = tokio::spawn(crawl.pipeline(Slow(Duration::from_secs(400))).run());
+    tokio::time::sleep(Duration::from_secs(170)).await;
+    let skipped = || log.dropped().iter().filter(|drop| drop.reason == "duplicate_content").count();
+    assert_eq!(skipped(), 0, "its links may matter");
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let before_its_end = skipped();
+    let report = running.await.unwrap().unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(400), "the page was processed to its end");
+    assert!(before_its_end > 100, "{before_its_end} copies were dropped before");
+    assert_eq!(report.stat("avoid_dup/not_waited_for"), before_its_end as i64);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_reference_mode_skips_by_maybedonts_rules() {
     let (web, log) = (site(), Log::default());
     let builder = crawler(spider(), &web).observer(log.clone());

@@ -19,6 +19,7 @@ const NAMES: &[&str] = &[
     "avoid_dup/held",
     "avoid_dup/learnt",
     "avoid_dup/not_handed_over",
+    "avoid_dup/not_waited_for",
     "avoid_dup/reopened",
     "avoid_dup/skipped",
     "cluster/beat_lag_seconds",
