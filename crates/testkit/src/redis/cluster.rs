@@ -52,6 +52,9 @@ impl Cluster {
         let nodes: Vec<Server> = (0..masters + replicas).map(start).collect();
         let cluster = Self { nodes, masters };
         for (at, node) in cluster.nodes.iter().enumerate() {
+            // Nodes that find out that they have the same epoch raise it one after the other, for some seconds. A replica whose master dies
+            // meanwhile is not elected, or loses to its master when that one is started again without its data.
+            node.cli(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
             if at < cluster.masters {
                 let of = |node: usize| (node * SLOTS / cluster.masters).to_string();
                 let (first, next) = (of(at), (at + 1) * SLOTS / cluster.masters - 1);
@@ -98,6 +101,25 @@ impl Cluster {
     /// Kills a node.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].kill();
+    }
+
+    /// Waits until all other nodes know that its replica has replaced a master that was killed.
+    ///
+    /// # Panics
+    /// If they do not within two minutes.
+    pub fn wait_until_replaced(&self, master: usize) {
+        let replica = self.nodes[self.masters + master].cli(&["CLUSTER", "MYID"]);
+        let first = (master * SLOTS / self.masters).to_string();
+        let others = self.nodes.iter().enumerate().filter(|(at, _)| *at != master).map(|(_, node)| node);
+        wait_until("the replica is a master", others, |node| {
+            let slots = node.cli(&["CLUSTER", "SLOTS"]);
+            // First and last slot of a range, address, port and name of its master.
+            slots
+                .lines()
+                .collect::<Vec<_>>()
+                .windows(5)
+                .any(|lines| lines[0] == first && lines[4] == replica.trim())
+        });
     }
 
     /// Starts a node again that was killed. A master that its replica has replaced becomes the replica of that one.
@@ -148,9 +170,15 @@ impl Cluster {
     }
 
     fn wait_until(&self, what: &str, holds: impl Fn(&Server) -> bool) {
-        let start = Instant::now();
-        while !self.nodes.iter().all(&holds) {
-            assert!(start.elapsed() < PATIENCE, "{what}: {}", self.nodes[0].cli(&["CLUSTER", "NODES"]));
+        wait_until(what, self.nodes.iter(), holds);
+    }
+}
+
+fn wait_until<'a>(what: &str, nodes: impl Iterator<Item = &'a Server>, holds: impl Fn(&Server) -> bool) {
+    let start = Instant::now();
+    for node in nodes {
+        while !holds(node) {
+            assert!(start.elapsed() < PATIENCE, "{what}: {}", node.cli(&["CLUSTER", "NODES"]));
             std::thread::sleep(Duration::from_millis(50));
         }
     }
