@@ -6,7 +6,9 @@ if time < ends and found[1] ~= ARGV[1] then return {-1, int(ends - time)} end
 local epoch = tonumber(found[2] or '0')
 if time >= ends then
   epoch = redis.call('HINCRBY', own, 'epoch', 1)
-  redis.call('DEL', OPS, WOKEN)
+  redis.call('DEL', LAST_OPS, WOKEN)
+  -- The last owner may still ask for replies that it did not get.
+  if redis.call('EXISTS', OPS) == 1 then redis.call('RENAME', OPS, LAST_OPS) end
   redis.call('HDEL', own, 'heard')
   redis.call('HINCRBY', own, 'v', 1)
 end

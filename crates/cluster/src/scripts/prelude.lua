@@ -2,7 +2,9 @@
 local own = KEYS[1]
 local base = string.sub(own, 1, -4)
 local HOSTS, LEASES, OUTBOX = base .. 'hosts', base .. 'l', base .. 'o'
-local OPS, WOKEN, PACE, MARKS = base .. 'ops', base .. 'w', base .. 'pace', base .. 'm'
+-- Replies to calls of this owner and of the one before, by its token and the number of the call.
+local OPS, LAST_OPS = base .. 'ops', base .. 'ops1'
+local WOKEN, PACE, MARKS = base .. 'w', base .. 'pace', base .. 'm'
 -- How long a node waits before it asks again whether the owner of a host has heard of a mark, in microseconds.
 local SOON = 100000
 -- The greatest whole number that Lua counts exactly.

@@ -1,16 +1,18 @@
 -- Ends leases and queues what was found. ARGV: token, epoch, number of the call, number of calls whose replies have arrived, those calls;
 -- then for each lease: its number, D (done), L (back to its place) or R (replaced), the replacement, the number of requests that were
--- found, and those. A request is a partition, empty for this one, and the packed request. A second call gets the reply of the first. The
--- last number of the reply says how many leases had ended before.
-if not owns(ARGV[1], ARGV[2]) then return FENCED end
-local stored = redis.call('HGET', OPS, ARGV[3])
+-- found, and those. A request is a partition, empty for this one, and the packed request. A second call gets the reply of the first, even if
+-- the partition has another owner by then: while a replica takes over, a lease may end. The last number of the reply says how many leases
+-- had ended before.
+local function name(number) return ARGV[1] .. number end
+local stored = redis.call('HGET', OPS, name(ARGV[3])) or redis.call('HGET', LAST_OPS, name(ARGV[3]))
 if stored then return cmsgpack.unpack(stored) end
+if not owns(ARGV[1], ARGV[2]) then return FENCED end
 local at = 4
 local function take()
   at = at + 1
   return ARGV[at]
 end
-for _ = 1, tonumber(ARGV[4]) do redis.call('HDEL', OPS, take()) end
+for _ = 1, tonumber(ARGV[4]) do redis.call('HDEL', OPS, name(take())) end
 local accepted, duplicates, refused, index, settled, void = 0, 0, {}, 0, 0, 0
 local function send(target, packed)
   local number = redis.call('HINCRBY', own, 'sent', 1)
@@ -56,5 +58,5 @@ end
 redis.call('HINCRBY', own, 'settled', settled)
 local version, queued, woken = finish()
 local reply = {accepted, duplicates, version, queued, woken, refused, redis.call('LLEN', OUTBOX), void}
-redis.call('HSET', OPS, ARGV[3], cmsgpack.pack(reply))
+redis.call('HSET', OPS, name(ARGV[3]), cmsgpack.pack(reply))
 return reply

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use huntsman_cluster::{ClusterSettings, Durability, ErrorKind, SharedFrontier};
+use huntsman_cluster::{ClusterSettings, Durability, ErrorKind, Operator, SharedFrontier};
 use huntsman_crawler::{
     End, Frontier, HostKey, KnownTarget, Order, Request, SavedPoliteness, Settled, Timestamp,
 };
@@ -115,6 +115,49 @@ async fn a_node_whose_lease_ended_is_fenced_off_and_its_work_is_done_by_another(
     let pushed = second.settle(done(&again, &["http://a.example/3"])).await.expect("settle");
     assert_eq!(pushed.accepted, 1, "only the owner's children were stored");
     assert_eq!(second.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_settled_before_another_node_took_over_is_told_as_settled() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let short = Duration::from_millis(600);
+    let through = format!("redis://127.0.0.1:{}", proxy.port());
+    let first = join(settings(&through).node("first").lease(short));
+    own(&first).await;
+    let host = HostKey::new("a.example");
+    first.push((0..3).map(|n| request(&format!("http://a.example/{n}"))).collect()).await.expect("push");
+    // The server knows the script from then on.
+    first.settle(done(&one(&first, &host).await, &[])).await.expect("settle");
+    let held = one(&first, &host).await;
+
+    // The server settles the lease, and its reply is lost.
+    proxy.lose_answers(true);
+    let mut operator = Operator::connect(settings(&server.url())).expect("the job exists");
+    let takes_over = async {
+        while operator.status().expect("its state").settled == 1 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // Nor does anything of the first node arrive until the second one has taken over.
+        proxy.cut(Some(Cuts { seed: 1, max_bytes: 1, counted: Counted::All }));
+        proxy.cut_now();
+        let second = join(settings(&server.url()).node("second").lease(short));
+        let hosts = own(&second).await;
+        proxy.lose_answers(false);
+        proxy.cut(None);
+        (second, hosts)
+    };
+    let (pushed, (second, hosts)) =
+        tokio::join!(first.settle(done(&held, &["http://a.example/3"])), takes_over);
+    let pushed = pushed.expect("settle");
+    assert_eq!((pushed.accepted, pushed.void), (1, 0), "the page is not fetched again");
+    assert_eq!(hosts, [(host.clone(), 2)]);
+    let leased = second.lease(&host, 3, NOW).await.expect("lease").leases;
+    let paths: Vec<&str> = leased.iter().map(|lease| lease.request.url.path()).collect();
+    assert_eq!(paths, ["/2", "/3"]);
+    // Calls of the second node have numbers of their own.
+    let pushed = second.settle(done(&leased[0], &["http://a.example/4", "http://a.example/5"])).await;
+    assert_eq!(pushed.expect("settle").accepted, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -43,6 +43,7 @@ struct Shared {
     target: AtomicU16,
     count: AtomicU64,
     is_over: AtomicBool,
+    loses_answers: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -56,6 +57,7 @@ impl Proxy {
             target: AtomicU16::new(target),
             count: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
+            loses_answers: AtomicBool::new(false),
             open: Mutex::new(Vec::new()),
         });
         let acceptor = thread::spawn({
@@ -87,6 +89,12 @@ impl Proxy {
         for stream in self.shared.open.lock().expect("no panic").drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
+    }
+
+    /// Forwards no response from now on, or again all of them: the server executes commands on connections that stay open, and the client
+    /// is not told.
+    pub fn lose_answers(&self, lose: bool) {
+        self.shared.loses_answers.store(lose, Ordering::SeqCst);
     }
 
     /// Number of connections that were cut after their number of bytes.
@@ -126,17 +134,29 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let commands = if counted == Counted::All { budget.clone() } else { Arc::default() };
         let copy = |stream: &TcpStream| stream.try_clone().expect("a socket has a copy");
         shared.open.lock().expect("no panic").extend([copy(&client), copy(&server)]);
-        for (from, to, budget) in [(copy(&client), copy(&server), commands), (server, client, budget)] {
+        for (from, to, budget, is_lossy) in
+            [(copy(&client), copy(&server), commands, false), (server, client, budget, true)]
+        {
             let shared = shared.clone();
-            thread::spawn(move || pump(from, to, &shared, &budget));
+            let is_lost = move |shared: &Shared| is_lossy && shared.loses_answers.load(Ordering::SeqCst);
+            thread::spawn(move || pump(from, to, &shared, &budget, is_lost));
         }
     }
 }
 
 /// Forwards bytes in one direction until either side closes or the budget of both directions is used up.
-fn pump(mut from: TcpStream, mut to: TcpStream, shared: &Shared, budget: &Mutex<Option<u64>>) {
+fn pump(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    shared: &Shared,
+    budget: &Mutex<Option<u64>>,
+    is_lost: impl Fn(&Shared) -> bool,
+) {
     let mut buffer = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if is_lost(shared) {
+            continue;
+        }
         let (pass, is_cut) = match budget.lock().expect("no panic").as_mut() {
             None => (read, false),
             Some(left) => {
