@@ -120,8 +120,6 @@ pub struct Predictor {
     /// Links by the hash of the URL to which they lead.
     links: HashMap<u64, SmallVec<[LinkContext; LINKS]>>,
     names: HashMap<Name, Box<str>>,
-    /// The URLs of the pages that represent contents.
-    urls: HashMap<(u64, u32), Box<str>>,
     rules: HashMap<(u64, u64), Rule>,
     tallies: Tallies,
     /// Explored URLs in flight.
@@ -503,12 +501,11 @@ impl Predictor {
     fn learnt(&mut self, site: &str, url: &Url, number: u32, is_new: bool) {
         self.pages += 1;
         self.totals.learnt += 1;
-        let of_site = xxh3_64(site.as_bytes());
         // A rebuild groups pages by content again; then other pages may represent the contents.
         if is_new || number < super::site::LOG as u32 || !self.overrides.pinned.is_empty() {
-            self.urls.insert((of_site, number), url.as_str().into());
+            self.site(site).keep_url(number, url.as_str());
         } else {
-            self.keep_example(of_site, number, url, site);
+            self.keep_example(number, url, site);
         }
         self.record_exploration(url, is_new);
         self.site(site).is_page_of(number, hash_of(url));
@@ -741,13 +738,13 @@ impl Predictor {
         let kinship = prediction.kinship.unwrap_or(Kinship::Changed);
         let names: Vec<String> = prediction.dropped.iter().map(|name| self.name(*name)).collect();
         let rule = in_words(kinship, prediction.is_by_values, &names, url);
-        let equals = prediction.page.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
+        let equals = prediction.page.and_then(|page| self.sites.get(site)?.url_of(page));
         Reason {
             probability: prediction.probability,
             kinship,
             rule,
             evidence: prediction.row,
-            equals: equals.map(|url| url.to_string()),
+            equals: equals.map(str::to_owned),
         }
     }
 

@@ -174,6 +174,8 @@ pub(crate) struct Site {
     content_of: Vec<Option<ContentId>>,
     /// By the number of a page, the hash of its signature.
     signature_of: Vec<u32>,
+    /// By the number of a page that represents a content, its URL.
+    url_of: HashMap<u32, Box<str>>,
     /// By the hash of the URL.
     in_flight: HashMap<u64, InFlight>,
     /// The version of the model at which they were last looked through.
@@ -385,6 +387,16 @@ impl Site {
             self.leads.refuse(page);
         }
         is_first
+    }
+
+    /// Keeps the URL of a page for [`url_of`](Self::url_of).
+    pub(crate) fn keep_url(&mut self, page: u32, url: &str) {
+        self.url_of.insert(page, url.into());
+    }
+
+    /// The URL of the page with this number, if it was [kept](Self::keep_url).
+    pub(crate) fn url_of(&self, page: u32) -> Option<&str> {
+        self.url_of.get(&page).map(|url| &**url)
     }
 
     /// Records that the page with this number is that of the URL with this hash.

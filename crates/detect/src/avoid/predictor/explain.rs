@@ -155,9 +155,7 @@ impl Predictor {
     ) -> Relation {
         let grounds = &found.grounds;
         // After it was fetched, its own content is among those that it may equal.
-        let of_site = xxh3_64(site.as_bytes());
-        let is_other =
-            |page: &u32| self.urls.get(&(of_site, *page)).is_some_and(|known| **known != *url.as_str());
+        let is_other = |page: &u32| model.url_of(*page).is_some_and(|known| known != url.as_str());
         let threshold = self.options.threshold;
         let prediction = Prediction {
             probability: grounds.probability,

@@ -132,9 +132,9 @@ impl Predictor {
             let template = match by_signature.get(&signature) {
                 Some(template) => *template,
                 None => {
-                    let known = self.urls.get(&(of_site, page));
-                    let known = known.or_else(|| Some(&self.tallies.0.get(&(of_site, signature))?.example));
-                    let template = found.number(known.map(|url| &**url));
+                    let example = || Some(&*self.tallies.0.get(&(of_site, signature))?.example);
+                    let known = model.url_of(page).or_else(example);
+                    let template = found.number(known);
                     // A later page of this signature may have a URL that is known.
                     if known.is_some() {
                         by_signature.insert(signature, template);
@@ -169,12 +169,12 @@ impl Predictor {
     }
 
     /// Keeps an example of the signature of a page of which no URL is kept otherwise.
-    pub(super) fn keep_example(&mut self, of_site: u64, model_page: u32, url: &Url, site: &str) {
+    pub(super) fn keep_example(&mut self, model_page: u32, url: &Url, site: &str) {
         if model_page >= LOG as u32
             && let Some(model) = self.sites.get(site)
         {
             let (signature, _) = model.facts(model_page);
-            self.tallies.of((of_site, signature), url);
+            self.tallies.of((xxh3_64(site.as_bytes()), signature), url);
         }
     }
 

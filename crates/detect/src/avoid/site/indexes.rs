@@ -106,6 +106,7 @@ pub(super) struct PageIndexes {
     by_free_values: Multimap<PackedKey, u32>,
     signatures: Vec<Signature>,
     number_of_signature: HashMap<u64, u32>,
+    /// Contents of pages with parameters that do not matter, by the URL without them; `strict` has those of parameters that never did.
     canonical: Multimap<PackedKey>,
     strict: Multimap<PackedKey>,
     pub(super) named: HashMap<u64, SmallVec<[NamedUrl; 1]>>,
@@ -154,9 +155,14 @@ impl PageIndexes {
                 self.runs.add(run_key(key, slot), slot.place.at, content);
             }
         }
-        self.exact.insert(target.key().into(), content);
-        self.canonical.remember(canonical.into(), content, CONTENTS_OF_KEY);
-        self.strict.remember(strict.into(), content, CONTENTS_OF_KEY);
+        let own = target.key();
+        self.exact.insert(own.into(), content);
+        for (shorter, key) in [(&mut self.canonical, canonical), (&mut self.strict, strict)] {
+            // Of most URLs nothing is left out, and they stand under their own key already.
+            if key != own {
+                shorter.remember(key.into(), content, CONTENTS_OF_KEY);
+            }
+        }
         let sets = target.removal_sets();
         // The last set contains all parameters.
         let all = sets.last().copied().unwrap_or_default();
@@ -190,12 +196,21 @@ impl PageIndexes {
 
     /// The contents of pages whose URLs have this key without the parameters that do not matter.
     pub(super) fn canonical(&self, key: u64) -> Ids {
-        self.canonical.numbers(key.into()).collect()
+        self.with_exact(key, &self.canonical)
     }
 
     /// The contents of pages whose URLs have this key without the parameters that never mattered.
     pub(super) fn strict(&self, key: u64) -> Ids {
-        self.strict.numbers(key.into()).collect()
+        self.with_exact(key, &self.strict)
+    }
+
+    /// The contents of the page of the URL with this key, and of pages with longer URLs.
+    fn with_exact(&self, key: u64, longer: &Multimap<PackedKey>) -> Ids {
+        let mut contents: Ids = longer.numbers(key.into()).collect();
+        if let Some(own) = self.exact(key).filter(|own| !contents.contains(own)) {
+            contents.insert(0, own);
+        }
+        contents
     }
 
     /// The pages with more slots than the URL with this key: the slots, their value, and the content.

@@ -6,13 +6,14 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use crate::avoid::packed_key::PackedKey;
+
 /// The most URLs of which it is remembered which page links to them.
 const MAX_FOUND: usize = 1_000_000;
 /// Pages that are farther from the start are as far as this.
 const FARTHEST: u64 = 63;
 /// A rank has the number of links from the start in its highest bits, and then the places of the links on the way, a byte each.
 const DEPTH_SHIFT: u32 = 58;
-const PLACE_BITS: u32 = 8;
 /// Places of links up to this one are told apart; of later ones, which are on long lists, neighbours have one place in ranks.
 const EXACT_PLACES: u32 = 32;
 /// The most copies of a row that are remembered.
@@ -34,15 +35,16 @@ const COPIES_OF_KIND: f64 = 1.0;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leads {
     /// By the hash of a URL, the pages that link to it.
-    found: HashMap<u64, Found>,
+    found: HashMap<PackedKey, Found>,
     /// By the number of a page.
     pages: Vec<LinkingPage>,
     /// By the number of a page, the number of pages with new content to which no other page links.
     only_from: HashMap<u32, u32>,
-    /// By the number of a page, the rows by which it was a copy.
-    rows_of: HashMap<u32, SmallVec<[u64; 4]>>,
-    /// By row, the number of copies that tested it, and of those that led to new content.
-    rows: HashMap<u64, (u32, u32)>,
+    /// By the number of a page, the numbers of the rows by which it was a copy.
+    rows_of: HashMap<u32, SmallVec<[u32; 4]>>,
+    number_of_row: HashMap<u64, u32>,
+    /// By the number of a row, the number of copies that tested it, and of those that led to new content.
+    rows: Vec<(u32, u32)>,
     /// By row, some copies that tested it: those that come first in a breadth-first crawl.
     nearest: HashMap<u64, SmallVec<[u32; 4]>>,
     /// Pages in the order of a breadth-first crawl: their ranks and the shares of their links that are followed.
@@ -63,27 +65,30 @@ struct LinkingPage {
     refused: u16,
 }
 
+/// What is known of a URL that was found. There is one for each, so it is small.
 #[derive(Clone, Copy, Debug)]
 struct Found {
-    /// The first page.
-    page: u32,
-    /// The page that comes first in a breadth-first crawl, the place of its link, and the rank that the URL had by it then.
+    /// The page that comes first in a breadth-first crawl of those that link to it.
     nearest: u32,
-    place: u32,
-    rank: u64,
+    /// The place of the link there, as in ranks.
+    place: u8,
+    /// Whether no other page links to it.
     is_only: bool,
     /// Whether it was learnt and had new content.
     is_new: bool,
+    /// The rank that it had by the nearest page when that was found.
+    rank: PackedKey,
 }
 
 impl Leads {
     /// Records that a page links to a URL, which is remembered from now on.
     pub(super) fn find(&mut self, url: u64, page: u32) {
-        if self.found.contains_key(&url) {
+        if self.found.contains_key(&PackedKey::from(url)) {
             self.link(url, page);
         } else if self.found.len() < MAX_FOUND {
             let (place, rank) = self.next_link(page);
-            self.found.insert(url, Found { page, nearest: page, place, rank, is_only: true, is_new: false });
+            let found = Found { nearest: page, place, is_only: true, is_new: false, rank: rank.into() };
+            self.found.insert(url.into(), found);
             self.count_link(page);
             if let Some(page) = self.pages.get_mut(page as usize) {
                 page.followed = page.followed.saturating_add(1);
@@ -93,7 +98,7 @@ impl Leads {
 
     /// Whether the URL with this hash may have been found on a page.
     pub(super) fn may_be_found(&self, url: u64) -> bool {
-        self.found.len() >= MAX_FOUND || self.found.contains_key(&url)
+        self.found.len() >= MAX_FOUND || self.found.contains_key(&PackedKey::from(url))
     }
 
     /// Records that a page links to a URL that the crawl does not fetch, and that no page linked to before.
@@ -143,21 +148,17 @@ impl Leads {
     /// Records that a page links to a URL, if the URL is remembered; returns whether that changes anything.
     pub(super) fn link(&mut self, url: u64, page: u32) -> bool {
         let (place, rank) = self.next_link(page);
-        let Some(found) = self.found.get_mut(&url) else { return false };
-        let is_nearer = rank < found.rank;
+        let Some(found) = self.found.get_mut(&PackedKey::from(url)) else { return false };
+        let Found { nearest: only, is_new, .. } = *found;
+        let is_second = found.is_only && only != page;
+        found.is_only &= !is_second;
+        let is_nearer = rank < found.rank.value();
         if is_nearer {
-            (found.nearest, found.place, found.rank) = (page, place, rank);
-        }
-        let is_second = found.is_only && found.page != page;
-        if is_second {
-            found.is_only = false;
-            let Found { page, is_new, .. } = *found;
-            if is_new {
-                self.count(page, -1);
-            }
-        }
-        if is_nearer {
+            (found.nearest, found.place, found.rank) = (page, place, rank.into());
             self.count_link(page);
+        }
+        if is_second && is_new {
+            self.count(only, -1);
         }
         is_nearer || is_second
     }
@@ -170,12 +171,13 @@ impl Leads {
     }
 
     /// The place of the next link of a page, and the rank of its URL.
-    fn next_link(&self, page: u32) -> (u32, u64) {
+    fn next_link(&self, page: u32) -> (u8, u64) {
         let Some(LinkingPage { url, links, .. }) = self.pages.get(page as usize) else {
             return (0, below(0, 0));
         };
-        let rank = self.found.get(url).map_or(0, |found| found.rank);
-        (*links, below(rank, *links))
+        let rank = self.found.get(&PackedKey::from(*url)).map_or(0, |found| found.rank.value());
+        let place = coarse(*links);
+        (place, below(rank, place))
     }
 
     fn count_link(&mut self, page: u32) {
@@ -193,9 +195,11 @@ impl Leads {
     ///
     /// Each URL knows the page that comes first of those that link to it. Ways to that page which were found later are shorter ways to the URL, too.
     pub(super) fn rank(&self, url: u64) -> u64 {
-        let mut places: SmallVec<[u32; 16]> = SmallVec::new();
+        let mut places: SmallVec<[u8; 16]> = SmallVec::new();
         let mut url = url;
-        while let Some(found) = self.found.get(&url).filter(|_| (places.len() as u64) < FARTHEST) {
+        while let Some(found) =
+            self.found.get(&PackedKey::from(url)).filter(|_| (places.len() as u64) < FARTHEST)
+        {
             places.push(found.place);
             let Some(page) = self.pages.get(found.nearest as usize) else { break };
             url = page.url;
@@ -205,10 +209,12 @@ impl Leads {
 
     /// Records that the page of a URL was learnt and had new content.
     pub(super) fn has_new_content(&mut self, url: u64) {
-        let Some(found) = self.found.get_mut(&url).filter(|found| !found.is_new) else { return };
+        let Some(found) = self.found.get_mut(&PackedKey::from(url)).filter(|found| !found.is_new) else {
+            return;
+        };
         found.is_new = true;
         if found.is_only {
-            let page = found.page;
+            let page = found.nearest;
             self.count(page, 1);
         }
     }
@@ -220,7 +226,7 @@ impl Leads {
         let after = *count > 0;
         if before != after {
             for row in self.rows_of.get(&page).into_iter().flatten() {
-                let (_, led) = self.rows.entry(*row).or_default();
+                let (_, led) = &mut self.rows[*row as usize];
                 *led = led.saturating_add_signed(change);
             }
         }
@@ -228,15 +234,20 @@ impl Leads {
 
     /// Records that a page is a copy by a row.
     pub(super) fn is_copy(&mut self, page: u32, row: u64) {
+        let number = *self.number_of_row.entry(row).or_insert_with(|| {
+            self.rows.push((0, 0));
+            self.rows.len() as u32 - 1
+        });
         let rows = self.rows_of.entry(page).or_default();
-        if rows.len() == ROWS_OF_PAGE || rows.contains(&row) {
+        if rows.len() == ROWS_OF_PAGE || rows.contains(&number) {
             return;
         }
-        rows.push(row);
+        rows.push(number);
         self.comes_near(page, row);
         let led = self.only_from.get(&page).is_some_and(|count| *count > 0);
-        let row = self.rows.entry(row).or_default();
-        *row = (row.0 + 1, row.1 + u32::from(led));
+        let (copies, led_of_row) = &mut self.rows[number as usize];
+        *copies += 1;
+        *led_of_row += u32::from(led);
     }
 
     /// Whether a breadth-first crawl would fetch a URL before all copies that tested a row: then nothing is known about what it leads to. Copies farther
@@ -262,40 +273,46 @@ impl Leads {
     /// Forgets which rows pages tested.
     pub(super) fn forget_rows(&mut self) {
         self.rows_of.clear();
+        self.number_of_row.clear();
         self.rows.clear();
         self.nearest.clear();
     }
 
+    /// The number of copies that tested a row, and of those that led to new content.
+    fn counts(&self, row: u64) -> (u32, u32) {
+        self.number_of_row.get(&row).map_or((0, 0), |number| self.rows[*number as usize])
+    }
+
     /// The share of the copies by a row that led to new content.
     pub(super) fn share(&self, row: u64) -> f64 {
-        let (copies, led) = self.rows.get(&row).copied().unwrap_or_default();
+        let (copies, led) = self.counts(row);
         if copies == 0 { 0.0 } else { f64::from(led) / f64::from(copies) }
     }
 
     /// The same as far as it is known for pages of this kind. What a page links to depends on its kind and not on the row by which it is a copy, so the
     /// copies of the kind are what is expected of a row of few copies.
     pub(super) fn share_of_kind(&self, row: u64, kind: u64) -> f64 {
-        let (copies, led) = self.rows.get(&row).copied().unwrap_or_default();
+        let (copies, led) = self.counts(row);
         (f64::from(led) + COPIES_OF_KIND * self.share(kind)) / (f64::from(copies) + COPIES_OF_KIND)
     }
 }
 
 /// The rank of the URL of the link at this place of a page with this rank.
-fn below(rank: u64, place: u32) -> u64 {
+fn below(rank: u64, place: u8) -> u64 {
     let depth = rank >> DEPTH_SHIFT;
-    let shift = DEPTH_SHIFT.checked_sub(PLACE_BITS * (depth as u32 + 1));
-    let place = shift.map_or(0, |shift| coarse(place) << shift);
+    let shift = DEPTH_SHIFT.checked_sub(u8::BITS * (depth as u32 + 1));
+    let place = shift.map_or(0, |shift| u64::from(place) << shift);
     let path = rank & ((1 << DEPTH_SHIFT) - 1);
     ((depth + 1).min(FARTHEST) << DEPTH_SHIFT) | path | place
 }
 
 /// A place as a byte: that of the first links exactly, and then sixteen for each doubling.
-fn coarse(place: u32) -> u64 {
+fn coarse(place: u32) -> u8 {
     let place = match place.checked_ilog2().filter(|_| place >= EXACT_PLACES) {
         None => place,
         Some(log) => EXACT_PLACES + 16 * (log - EXACT_PLACES.ilog2()) + ((place >> (log - 4)) & 15),
     };
-    u64::from(place.min(255))
+    place.min(255) as u8
 }
 
 #[cfg(test)]
@@ -350,7 +367,7 @@ mod tests {
         assert!(leads.link(5, 2), "a page that comes earlier links to it, too");
         assert!(leads.rank(5) < below(leads.rank(3), 0) && leads.rank(4) < leads.rank(5), "{leads:?}");
         assert!(!leads.link(5, 1) && !leads.link(1, 3), "both are known by better ways");
-        let places: Vec<u64> = [0, 1, 31, 32, 34, 63, 64, 1_000, u32::MAX].map(coarse).to_vec();
+        let places: Vec<u8> = [0, 1, 31, 32, 34, 63, 64, 1_000, u32::MAX].map(coarse).to_vec();
         assert!(places.is_sorted() && places[4] > places[3] && places[6] > places[5], "{places:?}");
     }
 
