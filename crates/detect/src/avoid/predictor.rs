@@ -91,7 +91,7 @@ struct Tested {
 /// The caller defines a site: a host, or a registrable domain; nothing is shared between sites. The result depends only on the order of
 /// calls: the same calls give the same answers, and so does a [`restore`](Self::restore)d predictor.
 ///
-/// Memory: 1.1 to 1.3 KB per page, and 4 to 6 KB more for the first 2,000 pages of a site, within
+/// Memory: 1.0 to 1.2 KB per page, and 4 to 6 KB more for the first 2,000 pages of a site, within
 /// [`learning_bytes`](Options::learning_bytes). For pages of 250 to 700 words a [`PageText`] takes some 20 to 40 us, `learn` takes 20 to 40
 /// us, and 0.1 ms with all rebuilds; `decide` takes some 10 us.
 ///
