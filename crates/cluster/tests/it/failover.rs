@@ -52,7 +52,7 @@ async fn pages_are_done_once_while<T: Send + 'static>(
         tokio::task::spawn_blocking(dies).await.expect("the server is replaced")
     };
     let everything = async { tokio::join!(work(&first, &all), work(&second, &all), accident) };
-    // It ends before a test is stopped, which would not tell how far it came.
+    // The runner stops a test after two minutes, and would not tell how many pages were found.
     let done = tokio::time::timeout(Duration::from_secs(90), everything).await;
     let (_, _, servers) =
         done.unwrap_or_else(|_| panic!("{} of {PAGES} pages", all.lock().expect("no worker panics").len()));

@@ -134,12 +134,11 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let commands = if counted == Counted::All { budget.clone() } else { Arc::default() };
         let copy = |stream: &TcpStream| stream.try_clone().expect("a socket has a copy");
         shared.open.lock().expect("no panic").extend([copy(&client), copy(&server)]);
-        for (from, to, budget, is_lossy) in
+        for (from, to, budget, are_answers) in
             [(copy(&client), copy(&server), commands, false), (server, client, budget, true)]
         {
             let shared = shared.clone();
-            let is_lost = move |shared: &Shared| is_lossy && shared.loses_answers.load(Ordering::SeqCst);
-            thread::spawn(move || pump(from, to, &shared, &budget, is_lost));
+            thread::spawn(move || pump(from, to, &shared, &budget, are_answers));
         }
     }
 }
@@ -150,11 +149,11 @@ fn pump(
     mut to: TcpStream,
     shared: &Shared,
     budget: &Mutex<Option<u64>>,
-    is_lost: impl Fn(&Shared) -> bool,
+    are_answers: bool,
 ) {
     let mut buffer = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
-        if is_lost(shared) {
+        if are_answers && shared.loses_answers.load(Ordering::SeqCst) {
             continue;
         }
         let (pass, is_cut) = match budget.lock().expect("no panic").as_mut() {
