@@ -332,7 +332,7 @@ impl Predictor {
                 url: url.as_str().into(),
                 row: prediction.key,
             });
-            self.site(site).skip(&raw, prediction.key);
+            self.site(site).skip(&raw, prediction.key, threshold);
             return Decision::Skip(reason);
         }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
@@ -688,7 +688,8 @@ impl Predictor {
             Event::Skip { site, url, row } => {
                 if let Ok(url) = Url::parse(&url) {
                     let raw = raw_slots(&url, &self.overrides);
-                    self.site(&site).skip(&raw, row);
+                    let threshold = self.options.threshold;
+                    self.site(&site).skip(&raw, row, threshold);
                 }
             }
             Event::Redirect { site, from, to } => {

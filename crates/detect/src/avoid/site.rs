@@ -351,8 +351,9 @@ impl Site {
         self.in_flight.values().filter(|other| other.row == row).count()
     }
 
-    /// Records that a URL was skipped for now by the row with this key.
-    pub(crate) fn skip(&mut self, raw: &[RawSlot], row: u64) {
+    /// Records that a URL was skipped for now by the row with this key, because its content was thought to be known with this probability at least.
+    pub(crate) fn skip(&mut self, raw: &[RawSlot], row: u64, probability: f64) {
+        self.forms.skip(whole_key(raw), probability);
         let skipped = self.skipped.entry(row).or_default();
         if skipped.len() < SKIPS_OF_ROW {
             skipped.push(whole_key(raw));
@@ -770,6 +771,7 @@ impl Site {
             }
         }
         self.log = log;
+        self.forms.relearn(|raw| Target::of(raw, &self.kinds));
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -22,7 +23,7 @@ const RECENT: usize = 64;
 const MAX_KNOWN: usize = 1_000_000;
 /// The most URLs of which it is remembered that the crawl does not fetch them; about 16 bytes each.
 const MAX_REFUSED: usize = 262_144;
-/// The most forms; about 0.5 KB each.
+/// The most forms; about 1 KB each.
 const MAX_FORMS: usize = 4_096;
 /// The most forms that are remembered after one link.
 const MAX_SEEN_ONCE: usize = 65_536;
@@ -43,6 +44,9 @@ const MAX_TESTS: usize = 48;
 /// The kinds of hashes; those of different kinds must not be equal.
 const NAMES: u64 = 130;
 const FORM: u64 = 131;
+
+/// The indexes of slots of a page, and the hashes of the values that they must have.
+type Conditions = SmallVec<[(u8, u64); 4]>;
 
 /// A page learnt not long ago.
 #[derive(Clone, Debug)]
@@ -65,7 +69,7 @@ enum Value {
 /// What a link has of the URL of its page, without the slots of the link: most links are of a form that is known.
 #[derive(Debug)]
 struct LinkShape {
-    conditions: SmallVec<[(u8, u64); 4]>,
+    conditions: Conditions,
     /// By slot of the link.
     values: SmallVec<[Value; 8]>,
 }
@@ -73,9 +77,13 @@ struct LinkShape {
 #[derive(Clone, Debug)]
 struct Form {
     /// The indexes and the hashes of the values that the URL of the page must have: those of constants and choices that are not copied.
-    conditions: SmallVec<[(u8, u64); 4]>,
+    conditions: Conditions,
     /// The slots of one of the links; the values of some depend on the page.
     link: Vec<(RawSlot, Value)>,
+    /// The page that had it.
+    page: Vec<RawSlot>,
+    /// What the link has of its page, whatever the conditions.
+    function: Mix,
     /// The outcomes in their order: a test, or `None` if the link led to new content.
     outcomes: VecDeque<Option<Test>>,
 }
@@ -136,12 +144,27 @@ impl Forms {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        let kind = |name: Name| {
-            let slot = target.slots().find(|(slot, _)| slot.name == name);
-            slot.map_or(Kind::Free, |(slot, kind)| if slot.is_part { Kind::Free } else { kind })
-        };
-        let kinds = raw.iter().map(|slot| kind(slot.name)).collect();
+        let kinds = kinds_of(raw, target);
         self.recent.push_back(RecentPage { number, raw: raw.to_vec(), kinds, is_copy });
+    }
+
+    /// Finds the conditions of all forms anew, after the model sees URLs differently. What was free at first and is a choice now tells pages apart that had
+    /// one form: the form is that of the page from which it was learnt, and begins anew.
+    pub(super) fn relearn(&mut self, target: impl Fn(&[RawSlot]) -> Target) {
+        self.numbers.clear();
+        self.of_pages.clear();
+        for (number, form) in (0..).zip(&mut self.forms) {
+            let conditions = form.conditions_by(&kinds_of(&form.page, &target(&form.page)));
+            if conditions != form.conditions {
+                form.conditions = conditions;
+                form.outcomes.clear();
+            }
+            // Of forms that are the same now, the first one stays.
+            if let Entry::Vacant(vacant) = self.numbers.entry(hash_of(form.function, &form.conditions)) {
+                vacant.insert(number);
+                self.of_pages.entry(names_of(&form.page)).or_default().push(number);
+            }
+        }
     }
 
     /// Whether a URL with this key was found by forms, or is expected by them.
@@ -153,7 +176,7 @@ impl Forms {
     /// copy that was foreseen says little against the forms by which it was found.
     pub(super) fn came(&mut self, key: u64, is_new: bool, expected: f64) {
         let Some(lead) = self.leads.remove(&key) else { return };
-        let weight = (1.0 - expected).sqrt() as f32;
+        let weight = weight_of(expected);
         for form in lead.forms {
             let form = &mut self.forms[form as usize];
             if !lead.is_charged {
@@ -164,6 +187,15 @@ impl Forms {
             if is_new {
                 form.reward();
             }
+        }
+    }
+
+    /// Records that a URL with this key was skipped, because its content was thought to be known with this probability. If a page was fetched for the
+    /// link to it, the page had the link, and that it would bring nothing new was foreseen.
+    pub(super) fn skip(&mut self, key: u64, expected: f64) {
+        let Some(lead) = self.leads.get(&key).filter(|lead| lead.is_charged) else { return };
+        for form in &lead.forms {
+            self.forms[*form as usize].weigh(lead.rank, weight_of(expected));
         }
     }
 
@@ -201,7 +233,7 @@ impl Forms {
                 let number = self.forms.len() as u32;
                 self.of_pages.entry(names_of(&page.raw)).or_default().push(number);
                 self.numbers.insert(hash, number);
-                self.forms.push(shape.with_slots(raw));
+                self.forms.push(shape.with_slots(&page.raw, raw, function));
                 number
             }
         };
@@ -257,19 +289,12 @@ impl LinkShape {
             return None;
         }
         let values: SmallVec<[Value; 8]> = raw.iter().map(|slot| page.source_of(slot)).collect();
-        let copied = values.iter().fold(0u32, |copied, value| match value {
-            Value::Copied { from, .. } => copied | 1 << from,
-            Value::Fixed(_) => copied,
-        });
-        let is_copied = |index: &usize| copied & (1 << index) != 0;
-        let all = 0..page.raw.len();
-        if !all.clone().any(|index| is_copied(&index) && page.kinds[index] != Kind::Const) {
+        let copied = copied(values.iter());
+        let depends = |index: usize| copied & (1 << index) != 0 && page.kinds[index] != Kind::Const;
+        if !(0..page.raw.len()).any(depends) {
             return None;
         }
-        let conditions = all
-            .filter(|index| !is_copied(index) && page.kinds[*index] != Kind::Free)
-            .map(|index| (index as u8, xxh3_64(page.raw[index].value.as_bytes())));
-        Some(Self { conditions: conditions.collect(), values })
+        Some(Self { conditions: conditions_of(&page.raw, copied, &page.kinds), values })
     }
 
     /// The hash of what the link has of its page, whatever the kind of the page; `page` and `link` are the slots of both URLs.
@@ -290,20 +315,26 @@ impl LinkShape {
 
     /// The hash of the form of the link.
     fn hash(&self, function: Mix) -> u64 {
-        let conditions = self.conditions.iter();
-        conditions.fold(function, |hash, (slot, value)| hash.with(u64::from(*slot)).with(*value)).0
+        hash_of(function, &self.conditions)
     }
 
-    fn with_slots(self, link: &[RawSlot]) -> Form {
+    fn with_slots(self, page: &[RawSlot], link: &[RawSlot], function: Mix) -> Form {
         Form {
             conditions: self.conditions,
             link: link.iter().cloned().zip(self.values).collect(),
+            page: page.to_vec(),
+            function,
             outcomes: VecDeque::new(),
         }
     }
 }
 
 impl Form {
+    /// The conditions, if the slots of pages are of these kinds.
+    fn conditions_by(&self, kinds: &[Kind]) -> Conditions {
+        conditions_of(&self.page, copied(self.link.iter().map(|(_, value)| value)), kinds)
+    }
+
     /// Lowers the worth by a test of a page with this rank.
     fn charge(&mut self, rank: u64, weight: f32) {
         self.add(Some(Test { rank, weight }));
@@ -395,6 +426,40 @@ impl RecentPage {
     }
 }
 
+/// The indexes of the slots of a page from which these values are copied, a bit each.
+fn copied<'a>(values: impl Iterator<Item = &'a Value>) -> u32 {
+    values.fold(0, |copied, value| match value {
+        Value::Copied { from, .. } => copied | 1 << from,
+        Value::Fixed(_) => copied,
+    })
+}
+
+/// What a page must have to have the links of one like it: its constants and choices that are not copied.
+fn conditions_of(page: &[RawSlot], copied: u32, kinds: &[Kind]) -> Conditions {
+    let slots = page.iter().zip(kinds).enumerate();
+    let slots = slots.filter(|(index, (_, kind))| copied & (1 << index) == 0 && **kind != Kind::Free);
+    slots.map(|(index, (slot, _))| (index as u8, xxh3_64(slot.value.as_bytes()))).collect()
+}
+
+/// The hash of a form.
+fn hash_of(function: Mix, conditions: &Conditions) -> u64 {
+    conditions.iter().fold(function, |hash, (slot, value)| hash.with(u64::from(*slot)).with(*value)).0
+}
+
+/// The kinds of the slots of a page; those of slots that are split are free.
+fn kinds_of(raw: &[RawSlot], target: &Target) -> SmallVec<[Kind; 8]> {
+    let kind = |name: Name| {
+        let slot = target.slots().find(|(slot, _)| slot.name == name);
+        slot.map_or(Kind::Free, |(slot, kind)| if slot.is_part { Kind::Free } else { kind })
+    };
+    raw.iter().map(|slot| kind(slot.name)).collect()
+}
+
+/// How much a link says against its form whose content was thought to be known with this probability.
+fn weight_of(expected: f64) -> f32 {
+    (1.0 - expected).sqrt() as f32
+}
+
 /// The hash of the names of slots.
 fn names_of(raw: &[RawSlot]) -> u64 {
     raw.iter().fold(Mix::new(NAMES), |hash, slot| hash.with(u64::from(slot.name.0))).0
@@ -405,6 +470,7 @@ mod tests {
     use url::Url;
 
     use super::*;
+    use crate::avoid::kinds::Kinds;
     use crate::avoid::overrides::Overrides;
     use crate::avoid::shape::raw_slots;
 
@@ -421,8 +487,9 @@ mod tests {
         let page = RecentPage { number: 0, raw: raw_page, kinds, is_copy: true };
         let link = raw(link);
         let shape = LinkShape::of(&page, &link)?;
-        let hash = shape.hash(shape.function(&page.raw, &link));
-        Some((shape.with_slots(&link), hash))
+        let function = shape.function(&page.raw, &link);
+        let hash = shape.hash(function);
+        Some((shape.with_slots(&page.raw, &link, function), hash))
     }
 
     #[test]
@@ -453,5 +520,58 @@ mod tests {
         let (one, same) = (hash("/p?id=first", "/n?id=first"), hash("/p?id=other", "/n?id=other"));
         assert_eq!(one, same);
         assert_ne!(one, hash("/q?id=first", "/n?id=first"), "its path is a constant that is not copied");
+    }
+
+    /// The URL as a model sees it for which segments of paths are choices, or free as all else.
+    fn target(raw: &[RawSlot], are_segments_choices: bool) -> Target {
+        let mut target = Target::of(raw, &Kinds::default());
+        for (slot, kind) in target.shape.slots.iter().zip(&mut target.kinds) {
+            *kind = if are_segments_choices && slot.name.is_segment() { Kind::Enum(2) } else { Kind::Free };
+        }
+        target
+    }
+
+    /// The form of links `/log?id=...` to `/commit?id=...`, learnt from copies while nothing is known to be a choice.
+    fn learnt() -> Forms {
+        let mut forms = Forms::default();
+        for (number, id) in (0..).zip(["first", "second", "third"]) {
+            let page = raw(&format!("/log?id={id}"));
+            forms.learn(number, &page, &target(&page, false), true);
+            forms.find(&raw(&format!("/commit?id={id}")), Some(number), |_| 0);
+        }
+        forms
+    }
+
+    fn worths(forms: &Forms, page: &str) -> Vec<f32> {
+        forms.expected(&raw(page), 0).iter().map(|link| link.worth).collect()
+    }
+
+    #[test]
+    fn a_form_is_that_of_its_page_once_more_slots_are_known_to_be_choices() {
+        let mut forms = learnt();
+        assert_eq!(worths(&forms, "/tree?id=other"), [1.0], "nothing tells the pages apart");
+        for page in ["/tree?id=fourth", "/tree?id=fifth"] {
+            let raw = raw(page);
+            forms.test(&forms.expected(&raw, 0), 0);
+        }
+        assert_eq!(worths(&forms, "/log?id=other"), [DECAY * DECAY]);
+        forms.relearn(|raw| target(raw, true));
+        assert!(worths(&forms, "/tree?id=other").is_empty());
+        assert_eq!(worths(&forms, "/log?id=other"), [1.0], "what the other pages said does not count");
+        forms.test(&forms.expected(&raw("/log?id=sixth"), 0), 0);
+        forms.relearn(|raw| target(raw, true));
+        assert_eq!(worths(&forms, "/log?id=other"), [DECAY], "if nothing changes, what it was stays");
+    }
+
+    #[test]
+    fn a_page_whose_link_was_then_skipped_says_little_against_the_form() {
+        let mut forms = learnt();
+        forms.test(&forms.expected(&raw("/log?id=fourth"), 0), 0);
+        assert_eq!(worths(&forms, "/log?id=other"), [DECAY], "as far as is known, it has no such link");
+        forms.skip(whole_key(&raw("/commit?id=fourth")), 0.98);
+        let worth = worths(&forms, "/log?id=other")[0];
+        assert!((worth - DECAY.powf(0.02f32.sqrt())).abs() < 1e-3, "{worth}");
+        forms.came(whole_key(&raw("/commit?id=fourth")), true, 0.98);
+        assert_eq!(worths(&forms, "/log?id=other"), [1.0], "it was fetched after all, and is new");
     }
 }
