@@ -353,10 +353,11 @@ impl Site {
 
     /// Records that a URL was skipped for now by the row with this key, because its content was thought to be known with this probability at least.
     pub(crate) fn skip(&mut self, raw: &[RawSlot], row: u64, probability: f64) {
-        self.forms.skip(whole_key(raw), probability);
+        let key = whole_key(raw);
+        self.forms.skip(key, probability);
         let skipped = self.skipped.entry(row).or_default();
         if skipped.len() < SKIPS_OF_ROW {
-            skipped.push(whole_key(raw));
+            skipped.push(key);
         }
     }
 

@@ -80,7 +80,7 @@ struct Form {
     conditions: Conditions,
     /// The slots of one of the links; the values of some depend on the page.
     link: Vec<(RawSlot, Value)>,
-    /// The page that had it.
+    /// The slots of the page that had this link.
     page: Vec<RawSlot>,
     /// What the link has of its page, whatever the conditions.
     function: Mix,
@@ -148,8 +148,8 @@ impl Forms {
         self.recent.push_back(RecentPage { number, raw: raw.to_vec(), kinds, is_copy });
     }
 
-    /// Finds the conditions of all forms anew, after the model sees URLs differently. What was free at first and is a choice now tells pages apart that had
-    /// one form: the form is that of the page from which it was learnt, and begins anew.
+    /// Finds the conditions of all forms anew, after the kinds of slots have changed. A slot that was free at first and is a choice now tells pages apart
+    /// that had one form. The form is then that of pages like the one from which it was learnt, and its tests are forgotten.
     pub(super) fn relearn(&mut self, target: impl Fn(&[RawSlot]) -> Target) {
         self.numbers.clear();
         self.of_pages.clear();
@@ -219,7 +219,7 @@ impl Forms {
             return;
         };
         let function = shape.function(&page.raw, raw);
-        let hash = shape.hash(function);
+        let hash = hash_of(function, &shape.conditions);
         let number = match self.numbers.get(&hash) {
             Some(number) => *number,
             None => {
@@ -311,11 +311,6 @@ impl LinkShape {
             };
         }
         hash
-    }
-
-    /// The hash of the form of the link.
-    fn hash(&self, function: Mix) -> u64 {
-        hash_of(function, &self.conditions)
     }
 
     fn with_slots(self, page: &[RawSlot], link: &[RawSlot], function: Mix) -> Form {
@@ -455,7 +450,7 @@ fn kinds_of(raw: &[RawSlot], target: &Target) -> SmallVec<[Kind; 8]> {
     raw.iter().map(|slot| kind(slot.name)).collect()
 }
 
-/// How much a link says against its form whose content was thought to be known with this probability.
+/// How much a link says against its form if the content of its page was thought to be known with this probability.
 fn weight_of(expected: f64) -> f32 {
     (1.0 - expected).sqrt() as f32
 }
@@ -488,7 +483,7 @@ mod tests {
         let link = raw(link);
         let shape = LinkShape::of(&page, &link)?;
         let function = shape.function(&page.raw, &link);
-        let hash = shape.hash(function);
+        let hash = hash_of(function, &shape.conditions);
         Some((shape.with_slots(&page.raw, &link, function), hash))
     }
 
