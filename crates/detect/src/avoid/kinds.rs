@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::order::Sort;
-use super::shape::{Layout, Mix, Name, RawSlot, SEPARATORS, Shape, split};
+use super::shape::{Layout, Mix, Name, RawSlot, SEPARATORS, Shape, is_before_time, is_date, split_once};
 
 /// The most values of an enumeration.
 const MAX_VALUES: usize = 24;
@@ -56,6 +56,20 @@ impl Values {
 struct SeparatorCounts {
     seen: HashSet<u64>,
     with: [u32; SEPARATORS.len()],
+    /// Dates without a time of day.
+    dates: u32,
+}
+
+impl SeparatorCounts {
+    /// The separator that most values have, and how many. If dates have times of day, those without one count as well.
+    fn most(&self) -> (u32, char) {
+        let count = |(with, separator): (&u32, char)| {
+            let dates = if *with > 0 && is_before_time(separator) { self.dates } else { 0 };
+            (with + dates, separator)
+        };
+        let counts = self.with.iter().zip(SEPARATORS).map(count);
+        counts.max_by_key(|(count, _)| *count).expect("there are some")
+    }
 }
 
 /// Counts the values of discovered URLs. The kinds of slots change only when [`decide`](Self::decide) is called.
@@ -123,8 +137,9 @@ impl Kinds {
             let separated = self.separated.entry(slot.name).or_default();
             if separated.seen.len() < MAX_LOOKED_AT && separated.seen.insert(xxh3_64(slot.value.as_bytes())) {
                 for (count, separator) in separated.with.iter_mut().zip(SEPARATORS) {
-                    *count += u32::from(split(&slot.value, separator).is_some());
+                    *count += u32::from(split_once(&slot.value, separator).is_some());
                 }
+                separated.dates += u32::from(is_date(&slot.value));
             }
         }
     }
@@ -149,13 +164,8 @@ impl Kinds {
         let mut splits = HashMap::new();
         for (name, separated) in &self.separated {
             let seen = separated.seen.len() as u32;
-            let (most, separator) = separated
-                .with
-                .iter()
-                .zip(SEPARATORS)
-                .max_by_key(|(count, _)| **count)
-                .expect("there are some");
-            if seen >= SPLIT_VALUES && f64::from(*most) >= SPLIT_SHARE * f64::from(seen) {
+            let (most, separator) = separated.most();
+            if seen >= SPLIT_VALUES && f64::from(most) >= SPLIT_SHARE * f64::from(seen) {
                 splits.insert(*name, separator);
             }
         }

@@ -26,6 +26,7 @@ mod picture;
 mod rule;
 
 pub use decision::{Attempt, Decision, Reason};
+use explain::first_part;
 pub use options::Options;
 use picture::Tallies;
 pub use picture::{Picture, TemplateCounts, TemplatePicture};
@@ -120,6 +121,8 @@ pub struct Predictor {
     /// Links by the hash of the URL to which they lead.
     links: HashMap<u64, SmallVec<[LinkContext; LINKS]>>,
     names: HashMap<Name, Box<str>>,
+    /// By the slot of the first part of a split value, the parameter.
+    heads: HashMap<Name, Name>,
     rules: HashMap<(u64, u64), Rule>,
     tallies: Tallies,
     /// Explored URLs in flight.
@@ -717,6 +720,7 @@ impl Predictor {
         for slot in raw.iter().filter(|slot| slot.name.is_parameter()) {
             if self.names.len() < MAX_NAMES && !self.names.contains_key(&slot.name) {
                 self.names.insert(slot.name, slot.label.as_str().into());
+                self.heads.insert(Name::head(&slot.label), slot.name);
             }
         }
         raw
@@ -731,7 +735,10 @@ impl Predictor {
                 None if name == SLASH => "slash at the end".to_owned(),
                 None => format!("/{}", name.0),
             },
-            None => format!("parameter {:x}", name.0),
+            None => match self.heads.get(&name).and_then(|whole| self.names.get(whole)) {
+                Some(label) => first_part(label),
+                None => format!("parameter {:x}", name.0),
+            },
         }
     }
 

@@ -35,6 +35,11 @@ impl Name {
         Self(xxh3_64(name.as_bytes()) as u32 | PARAMETER)
     }
 
+    /// The slot of the first part of the values of a parameter, if they are split.
+    pub(crate) fn head(parameter: &str) -> Self {
+        Self::parameter(&format!("{parameter}<"))
+    }
+
     /// The slot of the part below this number of segments.
     pub(crate) fn below(segments: u8) -> Self {
         Self(BELOW | u32::from(segments))
@@ -65,6 +70,8 @@ pub(crate) struct Slot {
     pub(crate) place: Place,
     /// Whether it is a part of a split value. Such a slot is never an enumeration, because repeated parts of identifiers are no choices.
     pub(crate) is_part: bool,
+    /// Whether it is the time of day beside a date.
+    pub(crate) is_time: bool,
     pub(crate) prior: PriorKnowledge,
     /// The name without its number, if the parameter is repeated.
     pub(crate) base: Name,
@@ -78,7 +85,7 @@ impl Slot {
     /// A slot of which only the hash of the value is known.
     pub(crate) fn hashed(name: Name, value: u64) -> Self {
         let (prior, place) = (PriorKnowledge::None, Place::default());
-        Self { name, value, loose: value, place, is_part: false, prior, base: name }
+        Self { name, value, loose: value, place, is_part: false, is_time: false, prior, base: name }
     }
 }
 
@@ -174,8 +181,8 @@ pub(crate) fn raw_slots(url: &Url, overrides: &Overrides) -> Vec<RawSlot> {
 pub(crate) const SEPARATORS: [char; 4] = [':', '/', ' ', 'T'];
 
 /// The two parts of a value: before and after the last separator, or a date and the time of day (`2024-05-01T10:15:00Z`).
-pub(crate) fn split(value: &str, separator: char) -> Option<(&str, &str)> {
-    if matches!(separator, ' ' | 'T') {
+pub(crate) fn split_once(value: &str, separator: char) -> Option<(&str, &str)> {
+    if is_before_time(separator) {
         let parts = value.split_once(separator)?;
         return (is_date(parts.0) && parts.1.starts_with(|first: char| first.is_ascii_digit()))
             .then_some(parts);
@@ -183,8 +190,23 @@ pub(crate) fn split(value: &str, separator: char) -> Option<(&str, &str)> {
     value.rsplit_once(separator)
 }
 
+/// The first and the last part of a value that is split. A date without a time of day has no last part; any other value without the separator
+/// has no first one.
+pub(crate) fn split(value: &str, separator: char) -> (Option<&str>, Option<&str>) {
+    match split_once(value, separator) {
+        Some((head, tail)) => (Some(head), Some(tail)),
+        None if is_before_time(separator) && is_date(value) => (Some(value), None),
+        None => (None, Some(value)),
+    }
+}
+
+/// Whether a date and a time of day are split there.
+pub(crate) fn is_before_time(separator: char) -> bool {
+    matches!(separator, ' ' | 'T')
+}
+
 /// Whether a text is a date such as `2024-05-01`.
-fn is_date(text: &str) -> bool {
+pub(crate) fn is_date(text: &str) -> bool {
     let mut parts = text.split(['-', '/', '.']);
     let is_number =
         |part: &str| matches!(part.len(), 1..=4) && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -232,18 +254,15 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
             }
             continue;
         }
-        let parts = splits.get(&slot.name).and_then(|separator| split(&slot.value, *separator));
-        match parts {
-            Some((head, tail)) => {
-                let of_head = Name::parameter(&format!("{}<", slot.label));
-                slots.push(Slot { is_part: true, prior, base, ..Slot::of(of_head, head) });
-                slots.push(Slot { is_part: true, prior, base, ..Slot::of(slot.name, tail) });
-            }
-            None => {
-                let is_part = splits.contains_key(&slot.name);
-                slots.push(Slot { is_part, prior, base, ..Slot::of(slot.name, &slot.value) });
-            }
-        }
+        let Some(separator) = splits.get(&slot.name) else {
+            slots.push(Slot { prior, base, ..Slot::of(slot.name, &slot.value) });
+            continue;
+        };
+        let (head, tail) = split(&slot.value, *separator);
+        let part = |name: Name, value: &str| Slot { is_part: true, prior, base, ..Slot::of(name, value) };
+        let is_time = head.is_some() && is_before_time(*separator);
+        slots.extend(head.map(|head| part(Name::head(&slot.label), head)));
+        slots.extend(tail.map(|tail| Slot { is_time, ..part(slot.name, tail) }));
     }
     if let Some(below) = below {
         let value = u64::from(ends_with_slash);

@@ -221,8 +221,10 @@ impl Target {
     }
 
     /// A hash of the values of the free slots, regardless of the slots in which they are and of their spelling.
+    ///
+    /// The time of day beside a date is left out: what one view shows of a date, another one shows at a time of it.
     pub(crate) fn free_values_key(&self) -> Option<u64> {
-        let free = self.slots().filter(|(_, kind)| *kind == Kind::Free);
+        let free = self.slots().filter(|(slot, kind)| *kind == Kind::Free && !slot.is_time);
         let mut values: SmallVec<[u64; 8]> = free.map(|(slot, _)| slot.loose).collect();
         values.sort_unstable();
         let hash = values.iter().fold(Mix::new(FREE_VALUES_KEY), |hash, value| hash.with(*value));

@@ -353,11 +353,16 @@ fn decision(verdict: Verdict, best: Option<&Relation>) -> String {
     }
 }
 
+/// The name of the slot of the first part of a parameter whose values are split.
+pub(super) fn first_part(parameter: &str) -> String {
+    format!("{parameter} (first part)")
+}
+
 fn name_of(part: &Part) -> String {
     match part.name {
         name if name == HOST => "host".to_owned(),
         name if name.is_parameter() => match part.label.strip_suffix('<') {
-            Some(label) => format!("{label} (first part)"),
+            Some(label) => first_part(label),
             None => part.label.clone(),
         },
         name => match name.segments_above() {

@@ -8,7 +8,7 @@ use crate::avoid::kinds::Kind;
 use crate::avoid::order::Sort;
 use crate::avoid::overrides::PriorKnowledge;
 use crate::avoid::rows::Grounds;
-use crate::avoid::shape::{HOST, Name, RawSlot, SLASH};
+use crate::avoid::shape::{HOST, Name, RawSlot, SLASH, split};
 use crate::avoid::target::Target;
 
 /// The most characters of a constant part in a template, and of a template.
@@ -145,11 +145,9 @@ impl Site {
                     separator: None,
                 }
             };
-            let head = Name::parameter(&format!("{}<", slot.label));
             let separator = self.kinds.layout.splits.get(&slot.name).copied();
-            let split = separator
-                .and_then(|separator| Some((separator, crate::avoid::shape::split(&slot.value, separator)?)));
-            match (below, split) {
+            let separator = separator.filter(|_| slot.prior != PriorKnowledge::Pinned);
+            match (below, separator) {
                 (Some(below), _) if slot.name.is_segment() && slot_of(slot.name).is_none() => {
                     match parts.last_mut().filter(|last| last.name == below) {
                         Some(path) => {
@@ -159,10 +157,15 @@ impl Site {
                         None => parts.push(part(below, String::new(), &slot.value)),
                     }
                 }
-                (_, Some((separator, (first, second)))) if slot_of(head).is_some() => {
-                    parts.push(part(head, format!("{}<", slot.label), first));
-                    let second = part(slot.name, slot.label.clone(), second);
-                    parts.push(Part { separator: Some(separator), ..second });
+                (_, Some(separator)) => {
+                    let (head, tail) = split(&slot.value, separator);
+                    parts.extend(
+                        head.map(|head| part(Name::head(&slot.label), format!("{}<", slot.label), head)),
+                    );
+                    parts.extend(tail.map(|tail| {
+                        let separator = head.map(|_| separator);
+                        Part { separator, ..part(slot.name, slot.label.clone(), tail) }
+                    }));
                 }
                 _ => parts.push(part(slot.name, slot.label.clone(), &slot.value)),
             }

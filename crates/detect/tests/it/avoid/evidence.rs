@@ -792,6 +792,49 @@ fn a_request_waits_for_another_aspect_of_its_value() {
     }
 }
 
+fn day(n: usize) -> String {
+    format!("20{:02}-{:02}-{:02}", 10 + n / 336, 1 + n / 28 % 12, 1 + n % 28)
+}
+
+/// Lists of events up to a time of 80 days, and up to the end of 40 of these and of 140 other days. `is_by_day` says whether the former show
+/// whole days, too.
+fn events(is_by_day: bool) -> Predictor {
+    let mut predictor = predictor();
+    let learn_day = |predictor: &mut Predictor, n: usize| {
+        let content = if is_by_day { n } else { 100_000 + n };
+        learn(predictor, &format!("/events?days=30&from={}", day(n)), content);
+    };
+    (100..240).for_each(|n| learn_day(&mut predictor, n));
+    for n in 0..80 {
+        for hour in [n * 7 % 24, (n * 7 + 5) % 24] {
+            let content = if is_by_day { n } else { n * 24 + hour };
+            learn(
+                &mut predictor,
+                &format!("/events?from={}T{hour:02}:00:00Z&precision=second", day(n)),
+                content,
+            );
+        }
+        if n % 2 == 0 {
+            learn_day(&mut predictor, n);
+        }
+    }
+    predictor
+}
+
+#[test]
+fn a_date_shows_what_a_time_of_that_date_shows_if_it_did_before() {
+    for is_by_day in [true, false] {
+        let mut predictor = events(is_by_day);
+        let decision = decide(&mut predictor, &format!("/events?days=30&from={}", day(41)));
+        assert_eq!(matches!(decision, Decision::Skip(_)), is_by_day, "{decision:?}");
+        assert!(!is_skipped(&mut predictor, &format!("/events?days=30&from={}", day(300))), "another day");
+        if let Decision::Skip(reason) = decision {
+            let like = format!("https://h.example/events?from={}T", day(41));
+            assert!(reason.equals.as_ref().is_some_and(|url| url.starts_with(&like)), "{reason:?}");
+        }
+    }
+}
+
 #[test]
 fn what_lies_between_far_neighbours_speaks_for_near_ones_and_not_the_other_way_round() {
     // Lists that are the same from 0 to 999, and different from then on.

@@ -130,6 +130,30 @@ fn fetched_pinned_and_unknown_urls_are_told_apart() {
 }
 
 #[test]
+fn the_parts_of_a_date_with_a_time_are_named() {
+    let mut predictor = predictor(0);
+    for n in 0..200 {
+        learn(
+            &mut predictor,
+            &format!("/log?at=2024-{:02}-{:02}T{:02}:15:00", 1 + n % 12, 1 + n % 28, n / 12),
+            n / 12,
+        );
+    }
+    let path = "/log?at=2024-05-30T03:15:00";
+    let explained = predictor.explain_url(SITE, &url(path));
+    let names: Vec<&str> = explained.slots.iter().map(|slot| slot.name.as_str()).collect();
+    assert_eq!(names, ["host", "/0", "at (first part)", "at"]);
+    let (verdict, relation) = best(&predictor, path);
+    assert_eq!(verdict, Verdict::Skip);
+    assert_eq!(relation.ignores, ["at (first part)"], "{relation:?}");
+    let slots = |path: &str| predictor.explain_url(SITE, &url(path)).slots.into_iter();
+    let day: Vec<String> = slots("/log?at=2024-05-30").map(|slot| slot.name).collect();
+    assert_eq!(day, ["host", "/0", "at (first part)"], "a day alone");
+    let word: Vec<String> = slots("/log?at=now").map(|slot| slot.name).collect();
+    assert_eq!(word, ["host", "/0", "at"], "what is no date");
+}
+
+#[test]
 fn control_characters_of_a_url_do_not_reach_the_text() {
     let mut predictor = predictor(0);
     for n in 0..20 {
