@@ -201,7 +201,8 @@ impl Site {
 
     /// Records a URL that was found for the first time, on this page if any.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>, page: Option<u32>) {
-        self.forms.find(&raw, page, |page| self.leads.rank_of_page(page));
+        let target = |raw: &[RawSlot]| Target::of(raw, &self.kinds);
+        self.forms.find(&raw, page, |page| self.leads.rank_of_page(page), target);
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.find_separators(&raw);
             self.kinds.add_path(&raw);
@@ -384,7 +385,7 @@ impl Site {
 
     /// Records that a page links to a URL that the crawl does not fetch; returns whether that was not known.
     pub(crate) fn refuse(&mut self, raw: &[RawSlot], page: u32) -> bool {
-        let is_first = self.forms.refuse(raw);
+        let is_first = self.forms.refuse(raw, page, |raw| Target::of(raw, &self.kinds));
         if is_first {
             self.leads.refuse(page);
         }

@@ -25,7 +25,9 @@ const MAX_KNOWN: usize = 1_000_000;
 const MAX_REFUSED: usize = 262_144;
 /// The most forms; about 1 KB each.
 const MAX_FORMS: usize = 4_096;
-/// The most forms that are remembered after one link.
+/// Links that the crawl does not follow make no more forms once there are so many.
+const MAX_FORMS_OF_REFUSED: usize = 1_024;
+/// The most forms that are remembered after one link; about 40 bytes each.
 const MAX_SEEN_ONCE: usize = 65_536;
 /// The most URLs of which it is remembered by which form they were found, until they are learnt.
 const MAX_LEADS: usize = 100_000;
@@ -35,9 +37,11 @@ const MAX_SLOTS: usize = 32;
 const LEAST_BYTES: usize = 4;
 /// What a test without new content leaves of the worth of a form, which begins with 1, if new content was certain. The share is raised to the root of the
 /// probability of new content: a copy that was certain leaves all, and one that was likely counts for less than a surprise.
-const DECAY: f32 = 0.6;
-/// A form of less worth is no reason to fetch a page: after five tests in a row that brought nothing new.
+const DECAY: f32 = 0.65;
+/// A form of less worth is no reason to fetch a page: after six tests in a row that brought nothing new.
 const LEAST_WORTH: f32 = 0.1;
+/// The worth with which a form begins of which the crawl followed no link so far: it is tested once.
+const WORTH_OF_REFUSED: f32 = 1.5 * LEAST_WORTH;
 /// The most outcomes of tests of a form that are remembered.
 const MAX_TESTS: usize = 48;
 
@@ -47,6 +51,9 @@ const FORM: u64 = 131;
 
 /// The indexes of slots of a page, and the hashes of the values that they must have.
 type Conditions = SmallVec<[(u8, u64); 4]>;
+
+/// The hashes of the values of the free slots of a page.
+type FreeValues = SmallVec<[u32; 2]>;
 
 /// A page learnt not long ago.
 #[derive(Clone, Debug)]
@@ -84,6 +91,8 @@ struct Form {
     page: Vec<RawSlot>,
     /// What the link has of its page, whatever the conditions.
     function: Mix,
+    /// Whether the crawl followed no link of this form so far.
+    is_refused: bool,
     /// The outcomes in their order: a test, or `None` if the link led to new content.
     outcomes: VecDeque<Option<Test>>,
 }
@@ -128,7 +137,8 @@ pub(super) struct Forms {
     forms: Vec<Form>,
     /// By their hashes.
     numbers: HashMap<u64, u32>,
-    seen_once: HashSet<u64>,
+    /// By the hash of what a link has of its page, the first page that had one.
+    seen_once: HashMap<u64, FreeValues>,
     /// By the hash of the names of the slots of a page.
     of_pages: HashMap<u64, Vec<u32>>,
     /// By the key of a URL.
@@ -199,45 +209,46 @@ impl Forms {
         }
     }
 
-    /// Records that a page links to a URL that the crawl does not fetch; returns whether no page before it did.
-    pub(super) fn refuse(&mut self, raw: &[RawSlot]) -> bool {
+    /// Records that a page links to a URL that the crawl does not fetch; returns whether no page before it did. `target` tells the kinds of the slots of a URL.
+    pub(super) fn refuse(
+        &mut self,
+        raw: &[RawSlot],
+        page: u32,
+        target: impl Fn(&[RawSlot]) -> Target,
+    ) -> bool {
         let key = whole_key(raw);
-        self.refused.len() < MAX_REFUSED && !self.known.contains(&key) && self.refused.insert(key)
+        let is_first =
+            self.refused.len() < MAX_REFUSED && !self.known.contains(&key) && self.refused.insert(key);
+        // Most crawls leave other hosts alone, so links to them are not worth a form.
+        let is_of_host = |page: &RecentPage| page.raw.first().map(host) == raw.first().map(host);
+        if is_first
+            && self.forms.len() < MAX_FORMS_OF_REFUSED
+            && let Some(at) = self.recent_page(page).filter(|at| is_of_host(&self.recent[*at]))
+        {
+            self.form_of(at, raw, target);
+        }
+        is_first
     }
 
-    /// Records that a URL was found, with the page that links to it; `rank` tells the rank of a page in a breadth-first crawl. Only the first page counts: a page leads to what no
-    /// other page led to before.
-    pub(super) fn find(&mut self, raw: &[RawSlot], page: Option<u32>, rank: impl FnOnce(u32) -> u64) {
+    /// Records that a URL was found, with the page that links to it. `rank` tells the rank of a page in a breadth-first crawl, and `target` the kinds of
+    /// the slots of a URL. Only the first page counts: a page leads to what no other page led to before.
+    pub(super) fn find(
+        &mut self,
+        raw: &[RawSlot],
+        page: Option<u32>,
+        rank: impl FnOnce(u32) -> u64,
+        target: impl Fn(&[RawSlot]) -> Target,
+    ) {
         let key = whole_key(raw);
         if self.known.len() >= MAX_KNOWN || !self.known.insert(key) {
             return;
         }
         self.refused.remove(&key);
-        let Some(page) = page else { return };
-        let page = self.recent.iter().rev().find(|recent| recent.number == page);
-        let Some((page, shape)) = page.and_then(|page| Some((page, LinkShape::of(page, raw)?))) else {
-            return;
-        };
-        let function = shape.function(&page.raw, raw);
-        let hash = hash_of(function, &shape.conditions);
-        let number = match self.numbers.get(&hash) {
-            Some(number) => *number,
-            None => {
-                // What one link has in common with its page may be chance, but not if a page of another kind has such a link, too.
-                if self.seen_once.len() >= MAX_SEEN_ONCE {
-                    self.seen_once.clear();
-                }
-                if self.seen_once.insert(function.0) || self.forms.len() >= MAX_FORMS {
-                    return;
-                }
-                let number = self.forms.len() as u32;
-                self.of_pages.entry(names_of(&page.raw)).or_default().push(number);
-                self.numbers.insert(hash, number);
-                self.forms.push(shape.with_slots(&page.raw, raw, function));
-                number
-            }
-        };
+        let Some(at) = page.and_then(|page| self.recent_page(page)) else { return };
+        let Some(number) = self.form_of(at, raw, target) else { return };
+        self.forms[number as usize].is_refused = false;
         // Pages with new content are fetched anyway: what copies lead to is the question.
+        let page = &self.recent[at];
         if page.is_copy && self.leads.len() < MAX_LEADS {
             let lead = self.leads.entry(key).or_default();
             if lead.forms.is_empty() {
@@ -247,15 +258,72 @@ impl Forms {
         }
     }
 
+    /// The index of a page among those learnt last.
+    fn recent_page(&self, page: u32) -> Option<usize> {
+        self.recent.iter().rposition(|recent| recent.number == page)
+    }
+
+    /// The number of the form of a link of the recent page with this index; `None` if it is none yet, because one page alone has such a link.
+    ///
+    /// What one link has in common with its page may be chance, but not if another page has such a link, too. A value that the link does not have from the page,
+    /// and that is no choice, is the same on all pages only if it is on two pages that have nothing else in common: the parent of a commit is the same on all
+    /// views of that commit.
+    fn form_of(&mut self, at: usize, raw: &[RawSlot], target: impl Fn(&[RawSlot]) -> Target) -> Option<u32> {
+        let page = &self.recent[at];
+        let shape = LinkShape::of(page, raw)?;
+        let function = shape.function(&page.raw, raw);
+        let hash = hash_of(function, &shape.conditions);
+        if let Some(number) = self.numbers.get(&hash) {
+            return Some(*number);
+        }
+        if self.seen_once.len() >= MAX_SEEN_ONCE {
+            self.seen_once.clear();
+        }
+        let free = page.free_values();
+        let first = match self.seen_once.entry(function.0) {
+            Entry::Vacant(new) => {
+                new.insert(free);
+                return None;
+            }
+            Entry::Occupied(known) => known.into_mut(),
+        };
+        if self.forms.len() >= MAX_FORMS {
+            return None;
+        }
+        if shape.has_free_value(&kinds_of(raw, &target(raw))) {
+            if first.len() != free.len() {
+                // The kinds of slots have changed since.
+                *first = free;
+                return None;
+            }
+            if first.iter().zip(&free).any(|(first, free)| first == free) {
+                return None;
+            }
+        }
+        let number = self.forms.len() as u32;
+        self.of_pages.entry(names_of(&page.raw)).or_default().push(number);
+        self.numbers.insert(hash, number);
+        self.forms.push(shape.with_slots(&page.raw, raw, function));
+        Some(number)
+    }
+
     /// The links by forms of enough worth that the page with this URL and this rank is thought to have, to URLs that were not
     /// found yet.
     pub(super) fn expected(&self, raw: &[RawSlot], rank: u64) -> Vec<ExpectedLink> {
         let Some(forms) = self.of_pages.get(&names_of(raw)) else { return Vec::new() };
         let values: SmallVec<[u64; 8]> = raw.iter().map(|slot| xxh3_64(slot.value.as_bytes())).collect();
-        let expected = forms.iter().filter_map(|number| {
-            let form = &self.forms[*number as usize];
-            let applies = form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
-            let worth = if applies { form.worth(rank) } else { 0.0 };
+        let form = |number: &u32| &self.forms[*number as usize];
+        let applies =
+            |form: &Form| form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
+        let applying: SmallVec<[u32; 16]> =
+            forms.iter().copied().filter(|number| applies(form(number))).collect();
+        // A crawl that ends somewhere follows links of pages near its start that it does not follow on others. Whether it does is tried where nothing else
+        // is known of the links of such pages.
+        let is_followed = applying.iter().any(|number| !form(number).is_refused);
+        let expected = applying.iter().filter(|number| !(is_followed && form(number).is_refused));
+        let expected = expected.filter_map(|number| {
+            let form = form(number);
+            let worth = form.worth(rank);
             let key = (worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
             let is_known = self.known.contains(&key) || self.refused.contains(&key);
             (!is_known).then(|| ExpectedLink { form: *number, worth, key, raw: form.link_of(raw) })
@@ -313,12 +381,19 @@ impl LinkShape {
         hash
     }
 
+    /// Whether the link has a value that is neither from the page nor a choice; `kinds` are those of its slots.
+    fn has_free_value(&self, kinds: &[Kind]) -> bool {
+        let mut values = self.values.iter().zip(kinds);
+        values.any(|(value, kind)| matches!(value, Value::Fixed(_)) && *kind == Kind::Free)
+    }
+
     fn with_slots(self, page: &[RawSlot], link: &[RawSlot], function: Mix) -> Form {
         Form {
             conditions: self.conditions,
             link: link.iter().cloned().zip(self.values).collect(),
             page: page.to_vec(),
             function,
+            is_refused: true,
             outcomes: VecDeque::new(),
         }
     }
@@ -358,7 +433,8 @@ impl Form {
     /// What a test at a page with this rank is worth. That a crawl ends at some distance, or with some pages, is a reason why links lead to nothing, so a
     /// test says nothing about pages that a breadth-first crawl fetches before.
     fn worth(&self, rank: u64) -> f32 {
-        self.outcomes.iter().fold(1.0, |worth: f32, outcome| match outcome {
+        let first = if self.is_refused { WORTH_OF_REFUSED } else { 1.0 };
+        self.outcomes.iter().fold(first, |worth: f32, outcome| match outcome {
             None => (worth + 1.0 - DECAY).min(1.0),
             Some(test) if test.rank <= rank => worth * DECAY.powf(test.weight),
             Some(_) => worth,
@@ -396,6 +472,11 @@ impl Form {
 }
 
 impl RecentPage {
+    fn free_values(&self) -> FreeValues {
+        let free = self.raw.iter().zip(&self.kinds).filter(|(_, kind)| **kind == Kind::Free);
+        free.map(|(slot, _)| xxh3_64(slot.value.as_bytes()) as u32).collect()
+    }
+
     /// Where the URL of the page has the value of a slot of a link: in the slot with the same name, in another free one, or within the value.
     fn source_of(&self, slot: &RawSlot) -> Value {
         let copied = |index: usize, before: &str, after: &str| Value::Copied {
@@ -436,6 +517,11 @@ fn conditions_of(page: &[RawSlot], copied: u32, kinds: &[Kind]) -> Conditions {
     slots.map(|(index, (slot, _))| (index as u8, xxh3_64(slot.value.as_bytes()))).collect()
 }
 
+/// The value of the first slot of a URL, which is its host.
+fn host(first: &RawSlot) -> &str {
+    &first.value
+}
+
 /// The hash of a form.
 fn hash_of(function: Mix, conditions: &Conditions) -> u64 {
     conditions.iter().fold(function, |hash, (slot, value)| hash.with(u64::from(*slot)).with(*value)).0
@@ -467,7 +553,7 @@ mod tests {
     use super::*;
     use crate::avoid::kinds::Kinds;
     use crate::avoid::overrides::Overrides;
-    use crate::avoid::shape::raw_slots;
+    use crate::avoid::shape::{HOST, raw_slots};
 
     fn raw(path: &str) -> Vec<RawSlot> {
         let url = Url::parse("https://h.example/").and_then(|base| base.join(path)).expect("a URL");
@@ -521,18 +607,31 @@ mod tests {
     fn target(raw: &[RawSlot], are_segments_choices: bool) -> Target {
         let mut target = Target::of(raw, &Kinds::default());
         for (slot, kind) in target.shape.slots.iter().zip(&mut target.kinds) {
-            *kind = if are_segments_choices && slot.name.is_segment() { Kind::Enum(2) } else { Kind::Free };
+            *kind = match slot.name {
+                HOST => Kind::Const,
+                name if are_segments_choices && name.is_segment() => Kind::Enum(2),
+                _ => Kind::Free,
+            };
         }
         target
     }
 
-    /// The form of links `/log?id=...` to `/commit?id=...`, learnt from copies while nothing is known to be a choice.
+    /// Learns a copy, once segments of paths are known to be choices.
+    fn learn(forms: &mut Forms, number: u32, page: &str) {
+        forms.learn(number, &raw(page), &target(&raw(page), true), true);
+    }
+
+    fn find(forms: &mut Forms, number: u32, link: &str) {
+        forms.find(&raw(link), Some(number), |_| 0, |raw| target(raw, true));
+    }
+
+    /// The form of links of `/git/log?id=...` to `/git?id=...`, learnt from copies while nothing is known to be a choice.
     fn learnt() -> Forms {
         let mut forms = Forms::default();
         for (number, id) in (0..).zip(["first", "second", "third"]) {
-            let page = raw(&format!("/log?id={id}"));
+            let page = raw(&format!("/git/log?id={id}"));
             forms.learn(number, &page, &target(&page, false), true);
-            forms.find(&raw(&format!("/commit?id={id}")), Some(number), |_| 0);
+            forms.find(&raw(&format!("/git?id={id}")), Some(number), |_| 0, |raw| target(raw, false));
         }
         forms
     }
@@ -544,29 +643,78 @@ mod tests {
     #[test]
     fn a_form_is_that_of_its_page_once_more_slots_are_known_to_be_choices() {
         let mut forms = learnt();
-        assert_eq!(worths(&forms, "/tree?id=other"), [1.0], "nothing tells the pages apart");
-        for page in ["/tree?id=fourth", "/tree?id=fifth"] {
+        assert_eq!(worths(&forms, "/git/tree?id=other"), [1.0], "nothing tells the pages apart");
+        for page in ["/git/tree?id=fourth", "/git/tree?id=fifth"] {
             let raw = raw(page);
             forms.test(&forms.expected(&raw, 0), 0);
         }
-        assert_eq!(worths(&forms, "/log?id=other"), [DECAY * DECAY]);
+        assert_eq!(worths(&forms, "/git/log?id=other"), [DECAY * DECAY]);
         forms.relearn(|raw| target(raw, true));
-        assert!(worths(&forms, "/tree?id=other").is_empty());
-        assert_eq!(worths(&forms, "/log?id=other"), [1.0], "what the other pages said does not count");
-        forms.test(&forms.expected(&raw("/log?id=sixth"), 0), 0);
+        assert!(worths(&forms, "/git/tree?id=other").is_empty());
+        assert_eq!(worths(&forms, "/git/log?id=other"), [1.0], "what the other pages said does not count");
+        forms.test(&forms.expected(&raw("/git/log?id=sixth"), 0), 0);
         forms.relearn(|raw| target(raw, true));
-        assert_eq!(worths(&forms, "/log?id=other"), [DECAY], "if nothing changes, what it was stays");
+        assert_eq!(worths(&forms, "/git/log?id=other"), [DECAY], "if nothing changes, what it was stays");
     }
 
     #[test]
     fn a_page_whose_link_was_then_skipped_says_little_against_the_form() {
         let mut forms = learnt();
-        forms.test(&forms.expected(&raw("/log?id=fourth"), 0), 0);
-        assert_eq!(worths(&forms, "/log?id=other"), [DECAY], "as far as is known, it has no such link");
-        forms.skip(whole_key(&raw("/commit?id=fourth")), 0.98);
-        let worth = worths(&forms, "/log?id=other")[0];
+        forms.test(&forms.expected(&raw("/git/log?id=fourth"), 0), 0);
+        assert_eq!(worths(&forms, "/git/log?id=other"), [DECAY], "as far as is known, it has no such link");
+        forms.skip(whole_key(&raw("/git?id=fourth")), 0.98);
+        let worth = worths(&forms, "/git/log?id=other")[0];
         assert!((worth - DECAY.powf(0.02f32.sqrt())).abs() < 1e-3, "{worth}");
-        forms.came(whole_key(&raw("/commit?id=fourth")), true, 0.98);
-        assert_eq!(worths(&forms, "/log?id=other"), [1.0], "it was fetched after all, and is new");
+        forms.came(whole_key(&raw("/git?id=fourth")), true, 0.98);
+        assert_eq!(worths(&forms, "/git/log?id=other"), [1.0], "it was fetched after all, and is new");
+    }
+
+    #[test]
+    fn a_value_that_no_page_has_belongs_to_a_form_once_pages_with_nothing_in_common_have_it() {
+        let mut forms = Forms::default();
+        // Two views of a commit have links with its parent.
+        let views = ["/log?tag=one&id=first", "/log?tag=two&id=first", "/log?tag=three&id=other"];
+        for (number, page) in (0..).zip(views) {
+            learn(&mut forms, number, page);
+            let link = page.replace("log", "diff") + "&parent=zeroth";
+            find(&mut forms, number, &link);
+            let is_form = !forms.expected(&raw("/log?tag=four&id=third"), 0).is_empty();
+            assert_eq!(is_form, number == 2, "{page}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_was_refused_on_each_page_is_looked_for_once() {
+        let mut forms = Forms::default();
+        let refuse = |forms: &mut Forms, number: u32, link: &str| {
+            forms.refuse(&raw(link), number, |raw| target(raw, true));
+        };
+        for (number, id) in (0..).zip(["first", "second"]) {
+            learn(&mut forms, number, &format!("/log?id={id}"));
+            refuse(&mut forms, number, &format!("/commit?id={id}"));
+            refuse(&mut forms, number, &format!("https://other.example/share?id={id}"));
+        }
+        assert!(forms.expected(&raw("/log?id=first"), 0).is_empty(), "it is refused there");
+        let expected = forms.expected(&raw("/log?id=third"), 0);
+        assert_eq!(expected.iter().map(|link| link.worth).collect::<Vec<_>>(), [WORTH_OF_REFUSED]);
+        assert_eq!(expected[0].key, whole_key(&raw("/commit?id=third")), "and not the link to another host");
+        let mut tested = forms.clone();
+        tested.test(&expected, 0);
+        assert!(worths(&tested, "/log?id=fourth").is_empty());
+        // A page that has the link, and the crawl follows it.
+        learn(&mut tested, 2, "/log?id=third");
+        find(&mut tested, 2, "/commit?id=third");
+        tested.came(expected[0].key, true, 0.0);
+        assert_eq!(worths(&tested, "/log?id=fourth"), [DECAY + 1.0 - DECAY]);
+        // Where links of another form are followed, those that are refused are not looked for.
+        for (number, id) in (2..).zip(["fifth", "sixth"]) {
+            learn(&mut forms, number, &format!("/log?id={id}"));
+            find(&mut forms, number, &format!("/tree?id={id}"));
+        }
+        let followed = forms.expected(&raw("/log?id=seventh"), 0);
+        assert_eq!(
+            followed.iter().map(|link| link.key).collect::<Vec<_>>(),
+            [whole_key(&raw("/tree?id=seventh"))]
+        );
     }
 }
