@@ -40,7 +40,7 @@ const LEAST_BYTES: usize = 4;
 const DECAY: f32 = 0.65;
 /// A form of less worth is no reason to fetch a page: after six tests in a row that brought nothing new.
 const LEAST_WORTH: f32 = 0.1;
-/// The worth with which a form begins of which the crawl followed no link so far: it is tested once.
+/// The worth at the beginning of a form of which the crawl followed no link so far: enough for one test.
 const WORTH_OF_REFUSED: f32 = 1.5 * LEAST_WORTH;
 /// The most outcomes of tests of a form that are remembered.
 const MAX_TESTS: usize = 48;
@@ -137,7 +137,7 @@ pub(super) struct Forms {
     forms: Vec<Form>,
     /// By their hashes.
     numbers: HashMap<u64, u32>,
-    /// By the hash of what a link has of its page, the first page that had one.
+    /// By the hash of what a link has of its page, the free values of the first page with such a link.
     seen_once: HashMap<u64, FreeValues>,
     /// By the hash of the names of the slots of a page.
     of_pages: HashMap<u64, Vec<u32>>,
@@ -263,11 +263,11 @@ impl Forms {
         self.recent.iter().rposition(|recent| recent.number == page)
     }
 
-    /// The number of the form of a link of the recent page with this index; `None` if it is none yet, because one page alone has such a link.
+    /// The number of the form of a link of the recent page with this index. It is `None` as long as one page alone has such a link.
     ///
-    /// What one link has in common with its page may be chance, but not if another page has such a link, too. A value that the link does not have from the page,
-    /// and that is no choice, is the same on all pages only if it is on two pages that have nothing else in common: the parent of a commit is the same on all
-    /// views of that commit.
+    /// What one link has in common with its page may be chance, but not if another page has such a link, too. That says nothing of a value that the link has
+    /// by itself if the two pages have a free value in common, because the value may belong to that one: all views of a commit link to its parent. A choice
+    /// may be such a value all the same.
     fn form_of(&mut self, at: usize, raw: &[RawSlot], target: impl Fn(&[RawSlot]) -> Target) -> Option<u32> {
         let page = &self.recent[at];
         let shape = LinkShape::of(page, raw)?;
@@ -317,8 +317,8 @@ impl Forms {
             |form: &Form| form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
         let applying: SmallVec<[u32; 16]> =
             forms.iter().copied().filter(|number| applies(form(number))).collect();
-        // A crawl that ends somewhere follows links of pages near its start that it does not follow on others. Whether it does is tried where nothing else
-        // is known of the links of such pages.
+        // A crawl that ends somewhere follows links of pages near its start that it does not follow on later ones. So forms of refused links are tried, but
+        // only where no link of such pages was followed.
         let is_followed = applying.iter().any(|number| !form(number).is_refused);
         let expected = applying.iter().filter(|number| !(is_followed && form(number).is_refused));
         let expected = expected.filter_map(|number| {
