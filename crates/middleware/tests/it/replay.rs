@@ -154,7 +154,8 @@ async fn archive(site: &RunningSite, sent: &Sent, folder: &Path) {
     assert_eq!(report.stat("warc/revisits"), 2, "the copy, and what was not modified");
 }
 
-/// Asks a player for each request, in the latest capture, without unpacking anything.
+/// Asks a player for each request, in the earliest capture, without unpacking anything. pywb answers with 304 if it is asked for a later capture that says only that nothing
+/// was modified, and it takes the first one if both are of the same second.
 const ASK: &str = "import sys, json, http.client
 port, asked = int(sys.argv[1]), json.load(sys.stdin)
 answers = []
@@ -162,7 +163,7 @@ for method, url, kind, body in asked:
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
     headers = {'Accept-Encoding': 'gzip, br'}
     if method != 'GET': headers['Content-Type'] = kind
-    connection.request(method, '/c/20991231235959id_/' + url, body.encode() or None, headers)
+    connection.request(method, '/c/19960101000000id_/' + url, body.encode() or None, headers)
     answer = connection.getresponse()
     answers.append([answer.status, answer.read().hex()])
 print(json.dumps(answers))";
