@@ -226,8 +226,8 @@ impl Predictor {
     }
 
     /// Records that the crawl follows those links of a page whose URLs were [discovered](Self::discover), and no others. `page` is the number of the page, and
-    /// `links` has all its links. Skipped pages are not fetched for links that are not followed; but where no links of such pages were followed so far, one
-    /// page is fetched for each form of links to this host, because a crawl that ends somewhere follows those near its start.
+    /// `links` has all its links. Skipped pages are not fetched for links that are not followed. But if no link of such pages was followed so far, one page is
+    /// fetched for each form of their links to the same host, because a crawl with a limit of depth or pages follows those near its start.
     ///
     /// Call it once all links of the page that are followed were discovered. It takes a lookup for each link, and some us for each new URL that is not followed;
     /// the first 256 of these on a page are noted, and 262,144 of a site.

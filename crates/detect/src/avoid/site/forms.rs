@@ -25,7 +25,7 @@ const MAX_KNOWN: usize = 1_000_000;
 const MAX_REFUSED: usize = 262_144;
 /// The most forms; about 1 KB each.
 const MAX_FORMS: usize = 4_096;
-/// Links that the crawl does not follow make no more forms once there are so many.
+/// With so many forms, links that the crawl does not follow make no new ones.
 const MAX_FORMS_OF_REFUSED: usize = 1_024;
 /// The most forms that are remembered after one link; about 40 bytes each.
 const MAX_SEEN_ONCE: usize = 65_536;
@@ -317,8 +317,8 @@ impl Forms {
             |form: &Form| form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
         let applying: SmallVec<[u32; 16]> =
             forms.iter().copied().filter(|number| applies(form(number))).collect();
-        // A crawl that ends somewhere follows links of pages near its start that it does not follow on later ones. So forms of refused links are tried, but
-        // only where no link of such pages was followed.
+        // A crawl with a limit of depth or pages follows links of pages near its start that it does not follow on later ones. So forms of refused links are
+        // tried, but only if no link of such pages was followed.
         let is_followed = applying.iter().any(|number| !form(number).is_refused);
         let expected = applying.iter().filter(|number| !(is_followed && form(number).is_refused));
         let expected = expected.filter_map(|number| {
