@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use huntsman_files::Lock;
 use tempfile::TempDir;
 
 use crate::{Error, processes};
@@ -20,7 +21,7 @@ const LOCK: &str = "owner.lock";
 pub(crate) struct Profiles {
     folder: TempDir,
     made: AtomicU64,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Profiles {
@@ -55,10 +56,9 @@ fn in_folder(parent: Option<&Path>) -> PathBuf {
 }
 
 /// Locks a new folder.
-fn lock(folder: &Path) -> io::Result<File> {
+fn lock(folder: &Path) -> io::Result<Lock> {
     let path = folder.join(LOCK);
-    let lock = huntsman_files::create_new(&path)?;
-    lock.lock()?;
+    let lock = Lock::wait(huntsman_files::create_new(&path)?)?;
     // What removes a folder holds the lock meanwhile.
     fs::metadata(path)?;
     Ok(lock)
@@ -88,9 +88,7 @@ fn remove_if_left(folder: &Path) -> io::Result<bool> {
         // It may be another user's.
         Err(_) => return Ok(false),
     };
-    if lock.try_lock().is_err() {
-        return Ok(false);
-    }
+    let Ok(_lock) = Lock::exclusive(lock) else { return Ok(false) };
     end_browsers(folder);
     for path in entries(folder)? {
         if !path.ends_with(LOCK) {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use huntsman_detect::near::{DocId, Identity, Language, NearMatch};
 use huntsman_detect::simhash::SimHash;
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 use huntsman_text::time::rfc3339;
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +86,7 @@ pub struct Flags {
 
 enum Output {
     Writer(Box<dyn Write + Send>),
-    File { file: File, path: PathBuf, is_regular: bool },
+    File { file: Lock, path: PathBuf, is_regular: bool },
 }
 
 impl fmt::Debug for Output {
@@ -256,15 +255,15 @@ impl Flags {
     }
 }
 
-fn opened(path: &Path) -> Result<(File, bool), Error> {
+fn opened(path: &Path) -> Result<(Lock, bool), Error> {
     let named = |error: io::Error| Error::Flags { path: path.to_owned(), message: error.to_string() };
     let is_there = path.try_exists().map_err(named)?;
     let is_regular = !is_there || path.metadata().map_err(named)?.is_file();
     let file = files::open_write(path).map_err(named)?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) if is_regular => Err(Error::FlagsLocked { path: path.to_owned() }),
-        // If the file system has no locks, the flags are written without one.
-        _ => Ok((file, is_regular)),
+    match Lock::exclusive_if_supported(file) {
+        Ok(file) => Ok((file, is_regular)),
+        Err(_) if is_regular => Err(Error::FlagsLocked { path: path.to_owned() }),
+        Err(refused) => Ok((Lock::without(refused.file), is_regular)),
     }
 }
 

@@ -13,6 +13,8 @@
 //! Links directly in `/dev`, in `/dev/fd` or anywhere in `/proc` are followed, because only the system makes them: a
 //! file named `/dev/stdout` is the standard output.
 //!
+//! Locks are taken here, too: a [`Lock`] that is dropped is free even if another thread is starting a process.
+//!
 //! Data that is written to a file after it was opened is not synced here: the caller does that, because it knows when a
 //! record is complete. Modes of existing files are left as they are, except by [`make_private`]. Reading needs none of
 //! this.
@@ -32,6 +34,7 @@
 //! ```
 
 mod directory;
+mod lock;
 mod open;
 mod output;
 mod replacement;
@@ -41,6 +44,7 @@ mod unwritten;
 pub use directory::{
     create_dir, create_dir_all, remove_any, remove_dir, remove_dir_all, remove_file, rename, sync_dir,
 };
+pub use lock::{Lock, LockRefused};
 pub use open::{create_new, make_private, open_append, open_empty, open_write, refuse_link, sync};
 pub use output::Output;
 pub use replacement::{Replacement, replace, write};

@@ -5,7 +5,6 @@
 //! is killed: their logs are files and not pipes, and the next daemon finds them again. A crawl is worth more than the daemon's comfort of
 //! having started it.
 
-use std::fs::{File, TryLockError};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman_crawler::signals::StopMode;
+use huntsman_files::Lock;
 use huntsman_serve::local::{LocalPage, LocalServer};
 use jiff::{SignedDuration, Timestamp};
 use tokio::process::Child;
@@ -59,7 +59,7 @@ pub struct Daemon {
     places: Places,
     ledger: Ledger,
     /// Held until the end: a second daemon is refused.
-    lock: File,
+    lock: Lock,
     server: LocalServer,
 }
 
@@ -92,11 +92,10 @@ impl Daemon {
         // Jobs have working directories of their own, so the paths that they get are absolute.
         let places = Places::new(std::path::absolute(folder).map_err(failed("finding"))?);
         let lock = huntsman_files::open_append(places.lock()).map_err(failed("locking"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::InUse(folder.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(failed("locking")(source)),
-        }
+        let lock = Lock::exclusive(lock).map_err(|refused| match refused.is_held() {
+            true => Error::InUse(folder.to_owned()),
+            false => failed("locking")(refused.into()),
+        })?;
         let ledger = Ledger::read(&places.ledger())?;
         huntsman_files::create_dir_all(places.jobs()).map_err(failed("making"))?;
         let projects = Projects::new(&config);

@@ -1,10 +1,11 @@
 //! An output directory that belongs to a run: it is locked, cleared, begun, and finished or discarded.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use huntsman_crawler::Backend;
+use huntsman_files::Lock;
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ pub struct OutputDir {
     store: Backend,
     status: Status,
     /// Held until the end: a second run refuses the directory while it is locked.
-    lock: File,
+    lock: Lock,
 }
 
 /// One change of a directory. It happens entirely or not at all, and after a kill between two changes
@@ -68,12 +69,10 @@ impl Use {
             remove_made(&made);
             Error::Unwritable { path: self.path.clone(), source: error }
         })?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: self.path }),
-            // The file system has no locks: the user has to make sure that no two runs use one directory.
-            Err(TryLockError::Error(_)) => {}
-        }
+        // Where the file system has no locks, the user has to make sure that no two runs use one directory.
+        let Ok(lock) = Lock::exclusive_if_supported(lock) else {
+            return Err(Error::InUse { path: self.path });
+        };
         match Status::read(&self.path) {
             Ok(found) if found == self.seen => {}
             // If the user asked for clearing, a status file that cannot be read, or could not be read at first, is
@@ -233,5 +232,5 @@ fn remove_made(made: &[PathBuf]) {
 
 pub(super) fn is_locked(path: &Path) -> bool {
     let open = File::open(path.join(LOCK));
-    open.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    open.is_ok_and(|file| Lock::shared_if_supported(file).is_err())
 }

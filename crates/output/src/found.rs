@@ -1,8 +1,9 @@
 //! Finds the state of a crawl on disk from any of the directories that belong to it, and locks it while it is
 //! inspected.
 
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+
+use huntsman_files::Lock;
 
 use crate::error::{Error, Result};
 use crate::status::{STATUS, Status};
@@ -61,7 +62,7 @@ impl Found {
 /// A lock on an output directory: no crawl runs in it until this value is dropped.
 #[derive(Debug)]
 pub struct Hold {
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Hold {
@@ -72,10 +73,8 @@ impl Hold {
     pub fn of(out: &Path) -> Result<Self> {
         let path = out.join(LOCK);
         let lock = huntsman_files::open_append(&path).map_err(|source| Error::Unwritable { path, source })?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(Error::InUse { path: out.to_owned() }),
-            // As for crawls, a file system without locks is accepted.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _lock: lock }),
-        }
+        // As for crawls, a file system without locks is accepted.
+        let lock = Lock::exclusive_if_supported(lock);
+        lock.map(|lock| Self { _lock: lock }).map_err(|_| Error::InUse { path: out.to_owned() })
     }
 }

@@ -1,11 +1,11 @@
 //! The directory of a job: locked, versioned, with one store in it.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{Backend, DEFAULT_CACHE_BYTES};
@@ -173,7 +173,7 @@ impl JobDirectory {
 struct LockedStore {
     store: Box<dyn Store>,
     /// `None` on a read-only file system, where no process can write.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl Store for LockedStore {
@@ -205,20 +205,21 @@ fn require_compiled_in(path: &Path, backend: Backend) -> Result<(), StoreError> 
 }
 
 /// Locks a directory; the error names the process that holds the lock.
-fn locked(directory: &Path) -> Result<File, StoreError> {
+fn locked(directory: &Path) -> Result<Lock, StoreError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| StoreError::io("locking the directory", e).at(&path);
     // Not truncated: until the file is locked, the number in it belongs to another process.
-    let mut file = files::open_write(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
-        Err(TryLockError::WouldBlock) => {
-            // The number is that of the last writer; readers do not write theirs.
-            let is_read = file.try_lock_shared().is_ok();
-            return Err(if is_read { being_read(directory) } else { in_use(directory, &mut file) });
+    let mut file = match Lock::exclusive(files::open_write(&path).map_err(failed)?) {
+        Ok(file) => file,
+        Err(refused) if !refused.is_held() => return Err(failed(refused.into())),
+        // The number is that of the last writer; readers do not write theirs.
+        Err(refused) => {
+            return Err(match Lock::shared(refused.file) {
+                Ok(_) => being_read(directory),
+                Err(mut refused) => in_use(directory, &mut refused.file),
+            });
         }
-    }
+    };
     // The number is for people and for the message above; nothing depends on it.
     let noted =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
@@ -229,23 +230,22 @@ fn locked(directory: &Path) -> Result<File, StoreError> {
 /// Takes a shared lock of a directory, for the backend that supports readers; `None` on a read-only file system without
 /// a lock file.
 #[cfg(feature = "redb")]
-fn shared(directory: &Path) -> Result<Option<File>, StoreError> {
+fn shared(directory: &Path) -> Result<Option<Lock>, StoreError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| StoreError::io("locking the directory", e).at(&path);
     let opened = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => files::open_write(&path),
         opened => opened,
     };
-    let mut file = match opened {
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    match file.try_lock_shared() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(in_use(directory, &mut file)),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
+    Lock::shared(file).map(Some).map_err(|mut refused| match refused.is_held() {
+        true => in_use(directory, &mut refused.file),
+        false => failed(refused.into()),
+    })
 }
 
 fn in_use(directory: &Path, lock: &mut File) -> StoreError {
@@ -387,7 +387,7 @@ fn open_to_read(
     directory: &Path,
     backend: Backend,
     cache_bytes: usize,
-) -> Result<(Box<dyn Store>, Option<File>), StoreError> {
+) -> Result<(Box<dyn Store>, Option<Lock>), StoreError> {
     #[cfg(feature = "redb")]
     if let (Backend::Redb, Some(name)) = (backend, backend.file_name()) {
         let path = directory.join(name);

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{fmt, fs, io, mem};
 
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 use sled::{Config, Db, IVec};
 
 use crate::checksum;
@@ -365,10 +365,7 @@ fn damaged(what: &str, path: &Path) -> StoreError {
 /// store as damaged; the snapshot before it and the log have everything. A store that is open elsewhere is left alone.
 fn remove_unfinished_snapshots(path: &Path) -> io::Result<()> {
     // sled locks the same file in the same way for as long as it is open.
-    let log = File::open(path.join(LOG_FILE))?;
-    if log.try_lock().is_err() {
-        return Ok(());
-    }
+    let Ok(_lock) = Lock::exclusive(File::open(path.join(LOG_FILE))?) else { return Ok(()) };
     let (begin, end) = UNFINISHED_SNAPSHOT;
     for entry in fs::read_dir(path)? {
         let entry = entry?;

@@ -1,8 +1,10 @@
 //! The directory of an index: its lock, and the file that identifies it as an index.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+
+use huntsman_files::Lock;
 
 use super::error::{IndexError, IndexErrorKind};
 use super::identity::Identity;
@@ -23,7 +25,7 @@ const MAX_IDENTITY_FILE: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Directory {
@@ -48,7 +50,7 @@ impl Directory {
     ///
     /// # Errors
     /// There is no index, or another process has it open.
-    pub(super) fn lock_shared(path: &Path) -> Result<Option<File>, IndexError> {
+    pub(super) fn lock_shared(path: &Path) -> Result<Option<Lock>, IndexError> {
         let lock_file = path.join(LOCK_FILE);
         if !path.is_dir() || (matches!(identity_of(path), Ok(None)) && Segment::all(path)?.is_empty()) {
             return Err(IndexError::new(IndexErrorKind::Format, "there is no index").at(path));
@@ -57,11 +59,7 @@ impl Directory {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|e| IndexError::io("locking the directory", e).at(&lock_file))?,
         };
-        match lock.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Err(in_use(path, &lock)),
-            // The file system has no locks.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(lock)),
-        }
+        Lock::shared_if_supported(lock).map(Some).map_err(|refused| in_use(path, &refused.file))
     }
 
     /// Makes an empty index. The identity is written last, so if it exists, a log exists.
@@ -123,16 +121,15 @@ fn damaged(path: &Path) -> IndexError {
 
 /// Locks a directory, or returns an error that names the process that has it locked. The system releases the lock when this process ends,
 /// however it ends.
-fn locked(directory: &Path) -> Result<File, IndexError> {
+fn locked(directory: &Path) -> Result<Lock, IndexError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| IndexError::io("locking the directory", e).at(&path);
     // The file is not truncated, because before it is locked, the process number in it belongs to another process.
-    let mut file = huntsman_files::open_write(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
-        Err(TryLockError::WouldBlock) => return Err(in_use(directory, &file)),
-    }
+    let file = huntsman_files::open_write(&path).map_err(failed)?;
+    let mut file = Lock::exclusive(file).map_err(|refused| match refused.is_held() {
+        true => in_use(directory, &refused.file),
+        false => failed(refused.into()),
+    })?;
     // The process number is for people and for the error message; nothing depends on it.
     let noted =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));

@@ -1,14 +1,14 @@
 //! The file of a recording. Lines are collected in memory and written in pieces, each of which can be decoded on its own: a frame of zstd, a
 //! member of gzip, or plain lines. So the file can be cut and continued behind any piece.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flate2::write::GzEncoder;
 use huntsman_crawler::{Error, Persist, Result, log};
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 
 use crate::sinks::{Boundary, Compression, FilePosition, Lines, Writer, explain, open_to_append};
 
@@ -48,7 +48,7 @@ struct Output {
     lines: u64,
     failure: Option<String>,
     /// Holds the lock of the file.
-    lock: Option<File>,
+    lock: Option<Lock>,
 }
 
 impl RecordingFile {
@@ -65,10 +65,14 @@ impl RecordingFile {
             return Err(Error::usage(format!("{shown}: a recording needs a regular file")));
         }
         // Elsewhere the lock of one handle would keep the other ones from writing.
-        if cfg!(unix) && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        let lock = match cfg!(unix) {
+            true => Lock::exclusive_if_supported(file),
+            false => Ok(Lock::without(file)),
+        };
+        let Ok(lock) = lock else {
             return Err(Error::usage(format!("{shown}: another crawl is writing this recording")));
-        }
-        let output = Output { lock: Some(file), ..Output::default() };
+        };
+        let output = Output { lock: Some(lock), ..Output::default() };
         Ok(Self {
             path: path.to_owned(),
             compression,

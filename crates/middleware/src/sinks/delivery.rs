@@ -3,11 +3,11 @@
 //! It is done in the background, a few files at a time, while the crawl writes the next ones. What fails costs nothing but the result: the
 //! journal or the file stays, and the report tells where.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use huntsman_crawler::{Context, Error, Event, Result, log};
+use huntsman_files::Lock;
 use tokio::task::JoinSet;
 
 use super::place::Place;
@@ -26,7 +26,7 @@ pub(super) struct Whole {
     pub(super) is_of_job: bool,
     pub(super) items: u64,
     /// The lock on the file or the journal, if an earlier run left it.
-    pub(super) lock: Option<File>,
+    pub(super) lock: Option<Lock>,
 }
 
 /// The files that are being delivered.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use huntsman_crawler::{
     Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds, settings,
 };
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 use serde::Serialize;
 
 use super::delivery::{Completion, Deliveries, Whole};
@@ -127,7 +127,8 @@ pub(super) enum Mode {
 }
 
 struct Opened {
-    file: File,
+    /// Locked, if it is not for two crawls at once.
+    file: Lock,
     head: Vec<u8>,
     place: Place,
 }
@@ -138,6 +139,8 @@ struct State {
     writer: Option<Writer>,
     /// A second handle of the open file, so that it can be synced while it is written.
     file: Option<Arc<File>>,
+    /// Holds the lock of the open file.
+    lock: Option<Lock>,
     /// Name of the open file as the user has given it, for messages.
     current: String,
     /// Name of the file that is written in fact, for its errors: a journal has another name than the feed.
@@ -367,13 +370,15 @@ impl<T, F: Format> Feed<T, F> {
         let shown = if place.has_journal() { path.display().to_string() } else { name.clone() };
         // A file that becomes another one is not for two crawls at once: the first one to end would take it away.
         let is_locked = place.has_journal() || place.object.is_some();
-        let lock = |file: &File| match is_locked && file.try_lock().is_err() {
-            true => Err(Error::usage(format!("{doing} {shown}: another crawl writes it; name another file"))),
-            false => Ok(()),
+        let lock = |file| match is_locked {
+            true => Lock::exclusive(file).map_err(|_| {
+                Error::usage(format!("{doing} {shown}: another crawl writes it; name another file"))
+            }),
+            false => Ok(Lock::without(file)),
         };
         if is_locked && path.exists() {
             // Asked before it is cut or emptied.
-            lock(&files::open_write(path).map_err(|cause| explain(doing, &shown, cause))?)?;
+            lock(files::open_write(path).map_err(|cause| explain(doing, &shown, cause))?)?;
         }
         let compression = self.compression_of(name);
         let opened = match self.mode {
@@ -385,8 +390,7 @@ impl<T, F: Format> Feed<T, F> {
             Mode::Append => open_to_append(path, compression, super::target::Lines::default()),
         };
         let (file, head) = opened.map_err(|cause| explain(doing, &shown, cause))?;
-        lock(&file)?;
-        Ok(Opened { file, head, place })
+        Ok(Opened { file: lock(file)?, head, place })
     }
 
     /// The places of the next file that there is not yet. Journals that a killed run left on the way are completed.
@@ -401,7 +405,7 @@ impl<T, F: Format> Feed<T, F> {
                 continue;
             }
             // A journal that another crawl writes is locked.
-            let locked = |file: File| file.try_lock().is_ok().then_some(file);
+            let locked = |file| Lock::exclusive(file).ok();
             if let Some(journal) = files::open_append(&place.written).ok().and_then(locked) {
                 let completion = self.format.completion(&FieldChoice(&self.fields));
                 let whole = Whole { place, completion, is_of_job: false, items: 0, lock: Some(journal) };
@@ -453,10 +457,12 @@ impl<T, F: Format> Feed<T, F> {
         let (writer, head) = match opened {
             Some(Opened { file, head, place }) => {
                 let name = place.name.clone();
-                let synced = file.try_clone().map_err(|e| explain("opening", &name, e))?;
+                let opening = |e| explain("opening", &name, e);
+                let synced = file.try_clone().map_err(opening)?;
                 self.state.file = Some(Arc::new(synced));
-                let writer = Writer::new(file, self.compression_of(&name))
-                    .map_err(|e| explain("opening", &name, e))?;
+                let writer = file.try_clone().and_then(|file| Writer::new(file, self.compression_of(&name)));
+                let writer = writer.map_err(opening)?;
+                self.state.lock = Some(file);
                 let is_other = place.has_journal();
                 self.state.written_name =
                     if is_other { place.written.display().to_string() } else { name.clone() };
@@ -514,7 +520,7 @@ impl<T, F: Format> Feed<T, F> {
                 error
             })
         });
-        self.state.file = None;
+        (self.state.file, self.state.lock) = (None, None);
         let place = self.state.place.take();
         let items = self.state.in_batch;
         let cx = self.state.context.as_ref();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use huntsman_bucket::{bad_name, connected};
 use huntsman_crawler::{Error, Result, log};
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 use object_store::aws::AmazonS3;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path as Key;
@@ -86,10 +86,9 @@ pub(super) async fn upload(object: &Object, path: &Path) -> Result<()> {
 }
 
 /// Notes that a file is whole and waits for its upload. Returns the file, locked.
-pub(super) fn mark(path: &Path) -> Result<File> {
-    let file = File::open(path)?;
+pub(super) fn mark(path: &Path) -> Result<Lock> {
     // A job may be syncing it at this moment, which ends soon.
-    file.lock()?;
+    let file = Lock::wait(File::open(path)?)?;
     if let Err(cause) = files::open_write(with_suffix(path, MARKER)) {
         log::warn!(file = %path.display(), "an upload that fails will not be done again by itself: {cause}");
     }
@@ -121,7 +120,7 @@ pub(super) struct Unfinished {
     pub(super) object: Object,
     pub(super) path: PathBuf,
     /// The file, locked.
-    pub(super) lock: File,
+    pub(super) lock: Lock,
 }
 
 /// The files for a bucket whose upload an earlier run could not finish.
@@ -145,7 +144,7 @@ pub(super) fn unfinished(bucket: &str) -> Vec<Unfinished> {
             let Some(key) = file.strip_prefix(&root).ok().and_then(Path::to_str) else { continue };
             let object =
                 Object { bucket: bucket.to_owned(), key: key.replace(std::path::MAIN_SEPARATOR, "/") };
-            if let Some(lock) = File::open(&file).ok().filter(|file| file.try_lock().is_ok()) {
+            if let Some(lock) = File::open(&file).ok().and_then(|file| Lock::exclusive(file).ok()) {
                 found.push(Unfinished { object, path: file, lock });
             }
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman_crawler::{Error, Result, Timestamp};
-use huntsman_files as files;
+use huntsman_files::{self as files, Lock};
 use huntsman_warc::{Options, Record, WarcReader};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ struct State {
 #[derive(Debug)]
 struct OpenFile {
     name: String,
-    file: Arc<File>,
+    file: Arc<Lock>,
     /// Bytes of whole records.
     written: u64,
 }
@@ -111,12 +111,9 @@ impl WarcFolder {
     fn complete(&self, name: &str) -> Result<()> {
         let path = self.dir.join(name);
         let explain = |cause| self.explain("completing", name, cause);
-        let mut file = files::open_write(&path).map_err(explain)?;
-        if file.try_lock().is_err() {
-            return Ok(());
-        }
+        let Ok(mut file) = Lock::exclusive(files::open_write(&path).map_err(explain)?) else { return Ok(()) };
         let mut whole = 0;
-        let mut reader = WarcReader::new(&mut file);
+        let mut reader = WarcReader::new(&mut *file);
         while let Ok(Some(_)) = reader.next_head() {
             let Ok(Some(span)) = reader.finish() else { break };
             whole = span.offset + span.length;
@@ -166,7 +163,7 @@ impl WarcFolder {
                 file => file.map_err(|cause| self.explain("creating", &open, cause))?,
             };
             // Another crawl leaves a file alone that is locked.
-            file.try_lock().map_err(|cause| self.explain("locking", &open, cause.into()))?;
+            let file = Lock::exclusive(file).map_err(|cause| self.explain("locking", &open, cause.into()))?;
             let fields: Vec<(&str, &str)> =
                 self.info.iter().map(|(field, value)| (*field, value.as_str())).collect();
             let info = Record::info(&name, now.to_rfc3339(), &fields).to_member(self.options);
@@ -220,8 +217,8 @@ impl WarcFolder {
         if !path.exists() {
             return Err(Error::msg(format!("{} is missing: {ADVICE}", shown(&finished))));
         }
-        let file = files::open_write(&path).map_err(explain)?;
-        file.try_lock().map_err(|cause| explain(cause.into()))?;
+        let file = Lock::exclusive(files::open_write(&path).map_err(explain)?);
+        let file = file.map_err(|cause| explain(cause.into()))?;
         let length = file.metadata().map_err(explain)?.len();
         if length < written {
             return Err(Error::msg(format!(
@@ -260,7 +257,7 @@ impl WarcFolder {
 impl OpenFile {
     /// Writes at the end of the whole records. What cannot be written whole is taken away.
     fn append(&mut self, members: &[u8]) -> io::Result<()> {
-        let mut file = &*self.file;
+        let mut file = &**self.file;
         let written = file.seek(SeekFrom::Start(self.written)).and_then(|_| file.write_all(members));
         match written {
             Ok(()) => self.written += members.len() as u64,

@@ -1,9 +1,10 @@
 //! The directory of a text index: recognised by its marker, created once, and never created by opening it for reading.
 
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use huntsman_files::Lock;
 use serde::{Deserialize, Serialize};
 use tantivy::directory::MmapDirectory;
 use tantivy::schema::{
@@ -96,9 +97,9 @@ pub(super) fn make(directory: &Path) -> Result<(Index, Fields), TextIndexError> 
     let failed = io_error(directory);
     huntsman_files::create_dir_all(directory).map_err(&failed)?;
     let lock = huntsman_files::open_append(directory.join(LOCK)).map_err(&failed)?;
-    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+    let Ok(_lock) = Lock::exclusive_if_supported(lock) else {
         return Err(TextIndexError::Locked(directory.to_owned()));
-    }
+    };
     if kind(directory)? == Kind::Index {
         // Another process was faster.
         return open(directory);
