@@ -253,5 +253,7 @@ fn parts(paths: &HashMap<u64, Path>, above: usize) -> Option<usize> {
         tails.insert(hash(tail));
         depths.insert(tail.len());
     }
-    (depths.len() >= MIN_DEPTHS).then_some(heads.len() + tails.len() + short)
+    // A few tails are views of what the head says (`/MESSAGE/`, `/MESSAGE/thread/`): choices, and no files.
+    let is_tree = depths.len() >= MIN_DEPTHS && tails.len() > MAX_VALUES;
+    is_tree.then_some(heads.len() + tails.len() + short)
 }
