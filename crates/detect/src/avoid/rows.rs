@@ -333,11 +333,12 @@ impl Rows {
         }
     }
 
-    /// Whether a page is smaller than all that tested a row, and so small that what was the same in them may be different in it.
+    /// Whether a page is smaller than all that tested a row, and so small that what was the same in them may be different in it. A row that failed is
+    /// not believed for pages of any size.
     pub(crate) fn is_too_small(&self, row: u64, size: u32) -> bool {
         let is_too_small =
             |sizes: &Sizes| size < sizes.least && f64::from(sizes.apart) > (1.0 - SIMILAR) * f64::from(size);
-        self.sizes.get(&row).is_some_and(is_too_small)
+        self.sizes.get(&row).is_some_and(is_too_small) && self.get(row).nodup < CLEAN
     }
 
     /// Adds one observation to a single row.
@@ -530,5 +531,24 @@ impl Rows {
             probability = probability.min(UNTESTED);
         }
         (probability, own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pages_are_judged_apart_only_where_a_row_always_held() {
+        let keys = RowKeys { own: 1, ..RowKeys::default() };
+        let mut rows = Rows::default();
+        for _ in 0..5 {
+            rows.observe(&keys, true);
+            rows.extend_range(keys.own, 200, 10);
+        }
+        assert!(rows.is_too_small(keys.own, 20), "ten shingles are half of it");
+        assert!(!rows.is_too_small(keys.own, 199));
+        rows.observe(&keys, false);
+        assert!(!rows.is_too_small(keys.own, 20), "the row failed");
     }
 }
