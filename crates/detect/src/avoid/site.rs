@@ -9,13 +9,13 @@ use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
-use super::rows::{Row, RowKeys, Rows};
+use super::rows::{Row, RowKeys, Rows, UNTESTED};
 use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
 use aspects::Aspect;
 use forms::Forms;
-use indexes::{NAMED_BY, NamedUrl, PageIndexes, Signature};
+use indexes::{CONTENTS_OF_KEY, NAMED_BY, NamedUrl, PageIndexes, Signature};
 use leads::Leads;
 use relations::{Canonical, Hypothesis, parameter_row, parameter_rows, pool_of};
 
@@ -253,10 +253,7 @@ impl Site {
             return Prediction { hold: true, ..best };
         }
         for hypothesis in self.hypotheses(target, links) {
-            let (probability, row) = match may_skip {
-                true => self.rows.believe_to_skip(&hypothesis.rows, self.min_evidence),
-                false => self.rows.believe(&hypothesis.rows, self.min_evidence),
-            };
+            let (probability, row) = self.believe(&hypothesis, may_skip);
             if probability > best.probability {
                 best = Prediction {
                     probability,
@@ -271,6 +268,29 @@ impl Site {
             }
         }
         best
+    }
+
+    /// The probability that a hypothesis holds, with the row that says so.
+    fn believe(&self, hypothesis: &Hypothesis, may_skip: bool) -> (f64, Row) {
+        let (probability, row) = match may_skip {
+            true => self.rows.believe_to_skip(&hypothesis.rows, self.min_evidence),
+            false => self.rows.believe(&hypothesis.rows, self.min_evidence),
+        };
+        let matters = hypothesis.kinship == Kinship::Changed && self.are_many(&hypothesis.contents);
+        (if matters { probability.min(UNTESTED) } else { probability }, row)
+    }
+
+    /// Whether these are as many contents as are remembered of a key, and most of them differ in more than words of their own URLs. What tells them apart
+    /// matters then, even if the pages that tested it last were all alike: lists from a date on.
+    fn are_many(&self, contents: &[ContentId]) -> bool {
+        if contents.len() < CONTENTS_OF_KEY {
+            return false;
+        }
+        let without_own = contents.iter().map(|content| match self.contents.groups(*content) {
+            (whole, None) => (whole, false),
+            (_, Some(group)) => (group, true),
+        });
+        without_own.collect::<HashSet<_>>().len() > CONTENTS_OF_KEY / 2
     }
 
     /// Whether a page in flight may tell more about a URL than those that were learnt, which give it this probability.
@@ -322,7 +342,7 @@ impl Site {
         let target = Target::of(raw, &self.kinds);
         let hypotheses = self.hypotheses(&target, links).into_iter();
         let tie = |hypothesis: Hypothesis| {
-            let (probability, evidence) = self.rows.believe_to_skip(&hypothesis.rows, self.min_evidence);
+            let (probability, evidence) = self.believe(&hypothesis, true);
             Tie {
                 kinship: hypothesis.kinship,
                 dropped: hypothesis.dropped,

@@ -13,7 +13,7 @@ use crate::avoid::shape::{Mix, Name, Slot};
 use crate::avoid::target::Target;
 
 /// The most contents that one key remembers; the newest ones are kept.
-const CONTENTS_OF_KEY: usize = 32;
+pub(super) const CONTENTS_OF_KEY: usize = 32;
 /// The most signatures, and contents of each, that are remembered for pages with the same free values.
 const SIGNATURES_OF_VALUES: usize = 32;
 const CONTENTS_OF_SIGNATURE: usize = 8;

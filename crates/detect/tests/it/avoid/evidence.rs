@@ -183,6 +183,38 @@ fn one_rule_speaks_for_all_depths_of_a_tree() {
 }
 
 #[test]
+fn a_few_ends_of_paths_are_views_and_no_files() {
+    let mut predictor = predictor();
+    // Messages, the thread of each in two views, and a source: paths of three depths, but no tree.
+    for n in 0..60 {
+        learn(&mut predictor, &format!("/list/message{n}/"), n);
+        learn(&mut predictor, &format!("/list/message{n}/source/raw/"), 1_000 + n);
+        for view in ["thread", "flat"] {
+            learn(&mut predictor, &format!("/list/message{n}/{view}/"), 2_000 + n / 3);
+        }
+    }
+    learn(&mut predictor, "/list/message99/thread/", 9_000);
+    assert!(is_skipped(&mut predictor, "/list/message99/flat/"));
+    for end in ["", "source/raw/"] {
+        assert!(!is_skipped(&mut predictor, &format!("/list/message99/{end}")), "{end}");
+    }
+}
+
+#[test]
+fn what_tells_many_contents_apart_matters_however_many_pages_are_alike_then() {
+    let mut predictor = predictor();
+    // Lists from a time on: another one for the first 40 times, and then always the same. Of events, each has a page of its own.
+    for n in 0..300 {
+        learn(&mut predictor, &format!("/list?from={}", 10 * n), n.min(40));
+        learn(&mut predictor, &format!("/event?from={}", 10 * n), 1_000 + n);
+    }
+    for from in [45, 155] {
+        let decision = decide(&mut predictor, &format!("/list?from={from}"));
+        assert!(!matches!(decision, Decision::Skip(_)), "{from}: {decision:?}");
+    }
+}
+
+#[test]
 fn repeated_parameters_meet_in_any_order() {
     let mut predictor = predictor();
     let facets = |a: usize, b: usize| format!("/shop?f=colour{a}&f=size{b}");
