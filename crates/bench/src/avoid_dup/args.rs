@@ -81,7 +81,7 @@ pub(crate) struct AvoidDupArgs {
     pub(crate) order: Vec<OrderArg>,
 
     /// Fetches only URLs of this list [default: those of the truth].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site", conflicts_with = "recording")]
     pub(crate) list: Option<PathBuf>,
 
     /// By which numbers of the truth the table is.
@@ -93,7 +93,7 @@ pub(crate) struct AvoidDupArgs {
     pub(crate) concurrency: u64,
 
     /// Keeps the files of the crawls, each in a directory of its own in this one.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "site")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "site", conflicts_with = "recording")]
     pub(crate) out: Option<PathBuf>,
 
     /// Starts anew where the directories hold earlier crawls.
