@@ -1,5 +1,6 @@
 //! AvoidDup: learns which parts of URLs do not change the content of a page.
 
+mod changing;
 mod chrome;
 mod content;
 mod estimate;

@@ -16,6 +16,7 @@ use huntsman_detect::avoid::{
     Predictor, Relation, Rule, Totals,
 };
 use huntsman_detect::maybedont::{self, Gate, GateSettings};
+use huntsman_html::ScanOptions;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -52,6 +53,9 @@ settings! {
         /// Parameters, path segments and `host`, written in the same way, that always matter: nothing is skipped
         /// because of them.
         avoid_dup_content_forbidden: Vec<String> = Vec::new();
+        /// Fetches up to three pages of a site again if its pages differ in few places, to learn whether their text changes from visit to visit. Such
+        /// places are no content.
+        avoid_dup_content_revisits: bool = true;
         /// The most bytes of what was learnt about a host that go with it to the next node of a shared crawl. Beyond it, the next node knows
         /// what was learnt first.
         avoid_dup_content_hand_over_bytes: usize = 1 << 20;
@@ -113,6 +117,7 @@ struct Inner {
     slot_by: SlotBy,
     /// The most bytes of a host's journal that go to another process.
     hand_over_bytes: usize,
+    revisits: bool,
     is_shared: AtomicBool,
     open: OpenPages,
     /// Number of the next batch of the journal in the job.
@@ -223,6 +228,7 @@ impl Inner {
             marked: false,
             slot_by: SlotBy::Host,
             hand_over_bytes: 0,
+            revisits: true,
             is_shared: AtomicBool::new(false),
             open: OpenPages::default(),
             batches: Mutex::new(0),
@@ -259,6 +265,7 @@ impl AvoidDup {
             marked: own.avoid_dup_content_scope == AvoidDupScope::Marked,
             slot_by: settings.slot_by,
             hand_over_bytes: own.avoid_dup_content_hand_over_bytes,
+            revisits: own.avoid_dup_content_revisits,
             ..Inner::with(model, options)
         };
         Ok(Some(Self(Arc::new(inner))))
@@ -359,6 +366,23 @@ impl AvoidDup {
             && request.method == Method::GET
             && request.body.is_empty()
             && (!self.0.marked || request.meta_flag(meta::AVOID_DUP_CONTENT))
+    }
+
+    /// Fetches a page again if the model asks for it, and lets it compare the visits.
+    async fn revisit(&self, site: &str, cx: &Context) {
+        let again = self.model().of(site).and_then(|predictor| predictor.next_again(site));
+        let Some(url) = again.filter(|_| self.0.revisits) else { return };
+        let request = Request::get(url.clone());
+        let Ok(response) = cx.download(request.clone()).await else { return };
+        if response.url != url || !response.status.is_success() {
+            return;
+        }
+        let options = ScanOptions { blocks: true, ..ScanOptions::default() };
+        let text = text_of(&Page::with_options(request, response, options));
+        cx.stats().inc("avoid_dup/fetched_again");
+        if let Some(predictor) = self.model().of(site) {
+            predictor.fetched_again(site, &url, &text);
+        }
     }
 
     /// Judges a request as MaybeDont does: once, without waiting.
@@ -521,12 +545,12 @@ impl DownloaderMiddleware for AvoidDup {
         if !self.applies_to(request) || request.has_meta(meta::REDIRECT_URLS) {
             return Ok(OnRequest::Continue);
         }
-        let mut model = self.model();
-        if let Model::Reference(gate) = &mut *model {
+        if let Model::Reference(gate) = &mut *self.model() {
             return Ok(Self::decide_as_reference(gate, request, cx));
         }
         let site = self.site_of(&request.url);
-        Ok(match model.of(&site) {
+        self.revisit(&site, cx).await;
+        Ok(match self.model().of(&site) {
             Some(predictor) => self.decide(predictor, &site, request, cx),
             None => OnRequest::Continue,
         })
@@ -561,10 +585,7 @@ impl SpiderMiddleware for AvoidDup {
             cx.stats().inc("avoid_dup/learnt");
             return Ok(OnPage::Parse);
         }
-        let text = match page.kind() {
-            PageKind::Html | PageKind::Xml => PageText::of_scan(page.url(), page.scanned().0),
-            _ => PageText::of_page(page.url(), [(0, page.text())]),
-        };
+        let text = text_of(page);
         let site: Arc<str> = self.site_of(page.url()).into();
         let is_here = |url: &Url| url.host_str() == page.url().host_str() || self.is_of_site(url, &site);
         let base = Some(page.base()).filter(|base| is_here(base));
@@ -655,6 +676,14 @@ impl Observer for AvoidDup {
             }
             _ => {}
         }
+    }
+}
+
+/// The text of a page as the model reads it.
+fn text_of(page: &Page) -> PageText {
+    match page.kind() {
+        PageKind::Html | PageKind::Xml => PageText::of_scan(page.url(), page.scanned().0),
+        _ => PageText::of_page(page.url(), [(0, page.text())]),
     }
 }
 

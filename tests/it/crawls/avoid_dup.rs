@@ -1,6 +1,8 @@
 //! AvoidDup in whole crawls: which requests are skipped, what is recorded, and what is still known after a restart.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use huntsman::middleware::{AvoidDup, Defaults};
@@ -24,7 +26,12 @@ fn words(n: usize) -> String {
 }
 
 fn site() -> ScriptedDownloader {
-    ScriptedDownloader::new().otherwise(|request, _| {
+    site_with(|_| String::new())
+}
+
+/// The site with more text on each page.
+fn site_with(beside: impl Fn(&Url) -> String + Send + Sync + 'static) -> ScriptedDownloader {
+    ScriptedDownloader::new().otherwise(move |request, _| {
         let id = request.url.query_pairs().find(|(name, _)| name == "id");
         let Some(n) = id.and_then(|(_, value)| value.parse::<usize>().ok()).filter(|n| *n < PAGES) else {
             return Reply::status(404);
@@ -36,7 +43,10 @@ fn site() -> ScriptedDownloader {
                 format!("<li><a href='/p?id={next}'>x</a> <a href='/p?id={next}&sid=s{n}x{next}'>y</a>")
             })
             .collect();
-        Reply::html(format!("<title>{n}</title><main><p>{}</p></main><ul>{next}</ul>", words(n)))
+        let (words, beside) = (words(n), beside(&request.url));
+        Reply::html(format!(
+            "<title>{n}</title><aside>{beside}</aside><main><p>{words}</p></main><ul>{next}</ul>"
+        ))
     })
 }
 
@@ -84,6 +94,32 @@ async fn copies_are_skipped_with_a_reason_and_no_content_is_lost() {
     assert!(skipped.iter().all(|drop| &*drop.component == "avoid_dup" && drop.detail.is_some()));
     let detail = skipped[0].detail.clone().unwrap();
     assert!(detail.contains("sid") && detail.contains("like http://a.test/p?id="), "{detail}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_that_changes_from_visit_to_visit_is_no_content() {
+    for (changes, revisits, fetched_again) in [(true, true, 3), (true, false, 0), (false, true, 1)] {
+        let visits = AtomicUsize::new(PAGES);
+        // Twelve words that no other visit has, or no other URL.
+        let beside = move |url: &Url| {
+            let of_url =
+                url.as_str().bytes().fold(PAGES, |sum, byte| (sum * 31 + usize::from(byte)) % 99_991);
+            let number = if changes { visits.fetch_add(1, Ordering::Relaxed) } else { of_url };
+            words(number).split(' ').take(12).collect::<Vec<_>>().join(" ")
+        };
+        let (web, log) = (site_with(beside), Log::default());
+        let crawl = crawler(spider(), &web).set("avoid_dup_content_revisits", revisits);
+        let report = crawl.observer(log.clone()).run().await.unwrap();
+        let ids: HashSet<String> =
+            web.urls().iter().map(|url| url.split(['=', '&']).nth(1).unwrap().to_owned()).collect();
+        assert_eq!(ids.len(), PAGES, "every content came");
+        assert_eq!(report.stat("avoid_dup/fetched_again"), fetched_again);
+        let skipped = log.dropped().iter().filter(|drop| drop.reason == "duplicate_content").count();
+        match changes && revisits {
+            true => assert!(skipped > PAGES / 2, "{skipped} of {} copies were skipped", PAGES - 1),
+            false => assert_eq!(skipped, 0, "no two pages are the same"),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

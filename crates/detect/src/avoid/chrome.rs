@@ -3,6 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
+use super::changing::NearPairs;
 use super::fold::Fold;
 use super::page::{PageText, TextBlock};
 use super::shape::Mix;
@@ -43,6 +44,8 @@ pub(crate) struct Chrome {
     common: HashSet<(u32, u32)>,
     sentences: Sentences,
     identity: HashSet<u32>,
+    /// The positions whose text changes from visit to visit.
+    pub(crate) changing: HashSet<u32>,
 }
 
 /// The common sentences with numbers, by position. `Changed on 7 May by page_3` is the same sentence as `Changed on 9 May by alice`, although
@@ -114,8 +117,8 @@ pub(crate) struct Sample<'a> {
 }
 
 impl Chrome {
-    /// Also returns by the number of each block whether it is common.
-    pub(crate) fn learn(samples: &[Sample<'_>], numbers: &BlockNumbers) -> (Self, Vec<bool>) {
+    /// Also returns by the number of each block whether it is common, and the pages that are nearly equal.
+    pub(crate) fn learn(samples: &[Sample<'_>], numbers: &BlockNumbers) -> (Self, Vec<bool>, NearPairs) {
         let mut is_common = common_blocks(samples, &numbers.pages);
         let sentences = common_sentences(samples, &is_common);
         for sample in samples.iter().filter(|_| !sentences.is_empty()) {
@@ -124,10 +127,15 @@ impl Chrome {
                 *is_common = *is_common || is_sentence(&sentences, sample.text, block);
             }
         }
-        let identity = identity_positions(samples, &is_common);
+        let (identity, near) = identity_positions(samples, &is_common);
         let common = numbers.numbers.iter().filter(|(_, number)| is_common[**number as usize]);
         let common = common.map(|(block, _)| *block).collect();
-        (Self { common, sentences, identity }, is_common)
+        (Self { common, sentences, identity, changing: HashSet::new() }, is_common, near)
+    }
+
+    /// Whether the text at a position is chrome whatever it says, if enough other text remains.
+    fn is_beside(&self, position: u32) -> bool {
+        self.identity.contains(&position) || self.changing.contains(&position)
     }
 
     /// What remains of a page without chrome.
@@ -158,7 +166,7 @@ impl Chrome {
             .map(|(number, block)| (number as u32, block))
             .collect();
         let restored = self.restored(&own);
-        let is_content = |position: u32| !self.identity.contains(&position) || restored.contains(&position);
+        let is_content = |position: u32| !self.is_beside(position) || restored.contains(&position);
         let mut blocks: Blocks =
             own.iter().filter(|(_, block)| is_content(block.position)).map(|(number, _)| *number).collect();
         let words: u32 = blocks.iter().map(|block| page.blocks[*block as usize].words()).sum();
@@ -168,7 +176,7 @@ impl Chrome {
         PageContent { page, blocks }
     }
 
-    /// The positions of identity chrome that are content on this page, because little else would remain: chrome is what surrounds a content,
+    /// The positions of chrome that are content on this page, because little else would remain: chrome is what surrounds a content,
     /// so at least half of the words are content. The positions with most words come first: a headline stays chrome where a table does not.
     fn restored(&self, own: &[(u32, &TextBlock)]) -> SmallVec<[u32; 4]> {
         let mut restored = SmallVec::new();
@@ -176,7 +184,7 @@ impl Chrome {
         let mut positions: SmallVec<[(u32, u32); 8]> = SmallVec::new();
         for (_, block) in own {
             all += block.words();
-            if self.identity.contains(&block.position) {
+            if self.is_beside(block.position) {
                 identity += block.words();
                 match positions.iter_mut().find(|(_, position)| *position == block.position) {
                     Some((words, _)) => *words += block.words(),
@@ -345,7 +353,7 @@ fn passages(sample: &Sample<'_>, is_common: &[bool]) -> Vec<Passage> {
     passages
 }
 
-fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> HashSet<u32> {
+fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> (HashSet<u32>, NearPairs) {
     // By slot and value, the pages of different signatures, in the order in which the values came.
     let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
     let mut by_value: Vec<(u32, SmallVec<[u32; 2 * PAIRS_OF_VALUE]>)> = Vec::new();
@@ -365,6 +373,7 @@ fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> HashSet<u32
     let mut known: Vec<Option<Vec<Passage>>> = vec![None; samples.len()];
     let mut pairs_of: HashMap<u32, usize> = HashMap::new();
     let mut compared: HashMap<(u32, u32), Compared> = HashMap::new();
+    let mut near = NearPairs::default();
     for (slot, pages) in &by_value {
         for (pairs, pair) in pages.chunks_exact(2).enumerate() {
             let of_slot = pairs_of.entry(*slot).or_default();
@@ -376,12 +385,20 @@ fn identity_positions(samples: &[Sample<'_>], is_common: &[bool]) -> HashSet<u32
                 known[index].get_or_insert_with(|| passages(&samples[index], is_common));
             }
             if let [Some(first), Some(second)] = [&known[pair[0] as usize], &known[pair[1] as usize]] {
-                compare(*slot, first, second, &mut compared);
+                let (positions, equality) = compare(first, second);
+                match equality {
+                    Equality::All => near.add_equal(),
+                    Equality::Most => {
+                        let differ = positions.iter().filter(|(_, is_equal)| *is_equal != Some(true));
+                        near.add(pair[0] as usize, differ.map(|(position, _)| *position));
+                    }
+                    Equality::Little => add_to(&mut compared, *slot, &positions),
+                }
             }
         }
     }
     let identity = compared.into_iter().filter(|(_, compared)| compared.is_identity());
-    identity.map(|((_, position), _)| position).collect()
+    (identity.map(|((_, position), _)| position).collect(), near)
 }
 
 /// The pairs of pages with a position, by slot.
@@ -403,10 +420,10 @@ impl Compared {
     }
 }
 
-fn compare(slot: u32, first: &[Passage], second: &[Passage], compared: &mut HashMap<(u32, u32), Compared>) {
+/// The positions of two pages, whether they have the same text there (`None` if only one page has it), and how much of them is the same.
+fn compare(first: &[Passage], second: &[Passage]) -> (Positions, Equality) {
     let (mut equal, mut different) = (0, 0);
-    // By position, whether the texts are the same; `None` if only one page has it.
-    let mut positions: SmallVec<[(u32, Option<bool>); 64]> = SmallVec::new();
+    let mut positions = Positions::new();
     let mut others = second.iter().peekable();
     for passage in first {
         while let Some(other) = others.next_if(|other| other.position < passage.position) {
@@ -432,17 +449,36 @@ fn compare(slot: u32, first: &[Passage], second: &[Passage], compared: &mut Hash
         different += other.words;
         positions.push((other.position, None));
     }
-    if f64::from(equal) > MAX_EQUAL * f64::from(different) {
-        return;
-    }
+    let (equal, different) = (f64::from(equal), f64::from(different));
+    let equality = match () {
+        () if different <= (1.0 - SIMILAR) * (equal + different) => Equality::All,
+        () if equal > MAX_EQUAL * different => Equality::Most,
+        () => Equality::Little,
+    };
+    (positions, equality)
+}
+
+fn add_to(compared: &mut HashMap<(u32, u32), Compared>, slot: u32, positions: &[(u32, Option<bool>)]) {
     for (position, is_equal) in positions {
-        let entry = compared.entry((slot, position)).or_default();
+        let entry = compared.entry((slot, *position)).or_default();
         match is_equal {
             Some(is_equal) => {
                 entry.both += 1;
-                entry.equal += u32::from(is_equal);
+                entry.equal += u32::from(*is_equal);
             }
             None => entry.one += 1,
         }
     }
 }
+
+/// How much of two pages is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Equality {
+    Little,
+    /// They may be duplicates but for some places.
+    Most,
+    /// They are duplicates.
+    All,
+}
+
+type Positions = SmallVec<[(u32, Option<bool>); 64]>;

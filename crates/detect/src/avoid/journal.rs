@@ -15,7 +15,7 @@ use super::site::LinkContext;
 use super::sketch::Sketch;
 
 /// The format version that is written; the first byte of a batch.
-const FORMAT: u8 = 5;
+const FORMAT: u8 = 6;
 /// The oldest version that is read.
 const OLDEST: u8 = 1;
 /// The level of zstd.
@@ -66,6 +66,12 @@ pub(crate) enum Event<'a> {
         site: Cow<'a, str>,
         url: Cow<'a, str>,
         page: u32,
+    },
+    /// A page was fetched again.
+    FetchedAgain {
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
+        text: Cow<'a, PageText>,
     },
     /// A page links to a URL that the crawl does not fetch.
     Refuse {
@@ -198,7 +204,7 @@ impl Predictor {
 fn write(out: &mut Vec<u8>, event: &Event<'_>) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth, 12 and 13 with the fifth.
+        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth, 12 and 13 with the fifth, 14 with the sixth.
         Event::Learn { site, url, .. } => (7, site, url),
         Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
@@ -208,6 +214,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
         Event::GiveBack { site, url } => (11, site, url),
         Event::Refuse { site, url, .. } => (12, site, url),
         Event::Order { site } => (13, site, &NO_URL),
+        Event::FetchedAgain { site, url, .. } => (14, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -220,7 +227,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
                 out.extend_from_slice(&link.position.to_le_bytes());
             }
         }
-        Event::Learn { text, .. } => {
+        Event::Learn { text, .. } | Event::FetchedAgain { text, .. } => {
             number(out, text.words.len());
             text.words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
             number(out, text.blocks.len());
@@ -302,6 +309,7 @@ fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
         11 => Event::GiveBack { site, url },
         12 => Event::Refuse { site, url, page: value(rest)? },
         13 => Event::Order { site },
+        14 => Event::FetchedAgain { site, url, text: Cow::Owned(page_text(rest, true)?) },
         _ => return None,
     })
 }

@@ -249,6 +249,30 @@ impl Predictor {
         }
     }
 
+    /// The URL of a page of a site that is to be fetched again, because pages differ in so few places that their text may change from visit to visit; each
+    /// once, and three of a site. The text is then given to [`fetched_again`](Self::fetched_again). `None` on most sites.
+    pub fn next_again(&mut self, site: &str) -> Option<Url> {
+        let model = self.sites.get_mut(site)?;
+        let page = model.next_again()?;
+        model.url_of(page).and_then(|url| Url::parse(url).ok())
+    }
+
+    /// Compares a page that was fetched again, whose URL was the same at the first visit, with what it was then. Places of pages of the site whose text changes
+    /// are no content from then on.
+    pub fn fetched_again(&mut self, site: &str, url: &Url, text: &PageText) {
+        self.journal.add(|| Event::FetchedAgain {
+            site: site.into(),
+            url: url.as_str().into(),
+            text: Cow::Borrowed(text),
+        });
+        let raw = raw_slots(url, &self.overrides);
+        let model = self.site(site);
+        let before = model.log_bytes();
+        model.fetched_again(&raw, text);
+        let after = model.log_bytes();
+        self.log_bytes = (self.log_bytes + after).saturating_sub(before);
+    }
+
     fn refuse(&mut self, site: &str, url: &Url, page: u32) {
         let raw = raw_slots(url, &self.overrides);
         if self.site(site).refuse(&raw, page) {
@@ -673,6 +697,11 @@ impl Predictor {
                     let (number, is_new) = model.learn_texts(&raw, texts, &links);
                     self.log_bytes = self.log_bytes.saturating_sub(freed);
                     self.learnt(&site, &url, number, is_new);
+                }
+            }
+            Event::FetchedAgain { site, url, text } => {
+                if let Ok(url) = Url::parse(&url) {
+                    self.fetched_again(&site, &url, &text);
                 }
             }
             Event::Refuse { site, url, page } => {

@@ -4,6 +4,7 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::changing::Changing;
 use super::chrome::{BlockNumbers, Chrome, Outline, Sample};
 use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
@@ -159,6 +160,7 @@ pub(crate) struct Site {
     version: u64,
     kinds: Kinds,
     chrome: Chrome,
+    changing: Changing,
     contents: Contents,
     rows: Rows,
     stores: PageIndexes,
@@ -526,6 +528,22 @@ impl Site {
         (number, is_new)
     }
 
+    /// The number of a page that is to be fetched again, because nearly equal pages differ in few places; each once. Then [`fetched_again`](Self::fetched_again)
+    /// is called with its text.
+    pub(crate) fn next_again(&mut self) -> Option<u32> {
+        if self.is_frozen { None } else { self.changing.next() }
+    }
+
+    /// Learns from a page that was fetched again which of its places change. Nothing is learnt once relearning has ended.
+    pub(crate) fn fetched_again(&mut self, raw: &[RawSlot], text: &PageText) {
+        let key = whole_key(raw);
+        let Some(first) = self.log.iter().find(|page| whole_key(&page.raw) == key) else { return };
+        if self.changing.compare(&first.text, text) {
+            self.version += 1;
+            self.rebuild();
+        }
+    }
+
     /// Records that a page which was learnt just now names this URL as its own.
     pub(crate) fn claim(&mut self, page: u32, page_raw: &[RawSlot], named: Vec<RawSlot>) {
         self.version += 1;
@@ -759,8 +777,12 @@ impl Site {
                 Sample { text, outline, signature: target.signature, values }
             })
             .collect();
-        let (chrome, is_common) = Chrome::learn(&samples, &self.block_numbers);
+        let (chrome, is_common, near) = Chrome::learn(&samples, &self.block_numbers);
         self.chrome = chrome;
+        let number =
+            |index: usize| Some(self.log[index].number).filter(|page| self.url_of.contains_key(page));
+        self.changing.suspect(&near, number);
+        self.chrome.changing.clone_from(&self.changing.positions);
         self.contents.begin_relearning();
         self.rows.clear();
         self.leads.forget_rows();

@@ -16,6 +16,7 @@ const NAMES: &[&str] = &[
     ERROR_RATE,
     "avoid_dup/delayed",
     "avoid_dup/explored",
+    "avoid_dup/fetched_again",
     "avoid_dup/held",
     "avoid_dup/learnt",
     "avoid_dup/not_handed_over",
