@@ -54,10 +54,8 @@ impl Lock {
     /// # Errors
     /// The file has a lock already, or its file system has no locks.
     pub fn exclusive(file: File) -> Result<Self, LockRefused> {
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(cause) => Err(LockRefused { file, cause }),
-        }
+        let taken = file.try_lock();
+        Self::taken(file, taken)
     }
 
     /// [`exclusive`](Self::exclusive), or no lock where the file system has none.
@@ -73,7 +71,12 @@ impl Lock {
     /// # Errors
     /// The file has an exclusive lock, or its file system has no locks.
     pub fn shared(file: File) -> Result<Self, LockRefused> {
-        match file.try_lock_shared() {
+        let taken = file.try_lock_shared();
+        Self::taken(file, taken)
+    }
+
+    fn taken(file: File, taken: Result<(), TryLockError>) -> Result<Self, LockRefused> {
+        match taken {
             Ok(()) => Ok(Self(file)),
             Err(cause) => Err(LockRefused { file, cause }),
         }
