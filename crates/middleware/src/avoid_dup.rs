@@ -370,8 +370,11 @@ impl AvoidDup {
 
     /// Fetches a page again if the model asks for it, and lets it compare the visits.
     async fn revisit(&self, site: &str, cx: &Context) {
+        if !self.0.revisits {
+            return;
+        }
         let again = self.model().of(site).and_then(|predictor| predictor.next_again(site));
-        let Some(url) = again.filter(|_| self.0.revisits) else { return };
+        let Some(url) = again else { return };
         let request = Request::get(url.clone());
         let Ok(response) = cx.download(request.clone()).await else { return };
         if response.url != url || !response.status.is_success() {

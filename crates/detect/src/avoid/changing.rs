@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 use super::fold::Fold;
 use super::page::PageText;
 
-/// The pages that are fetched again.
+/// So many pages of a site are fetched again, if the first of them changed.
 const PAGES: usize = 3;
-/// A place changes if so many of them have another text there.
+/// The text of a place changes if so many of these pages have another one there.
 const CHANGED: u32 = 2;
 /// Pages are fetched again once so many pairs of them differ in few places.
 const MIN_PAIRS: u32 = 8;
@@ -29,7 +29,7 @@ pub(crate) struct NearPairs {
     equal: u32,
     /// By position, the number of pairs that differ there.
     differ: HashMap<u32, u32>,
-    /// The indexes of the first pages of pairs, of the first ones.
+    /// The indexes of one page of each of the first pairs.
     pages: SmallVec<[usize; MAX_REQUESTS]>,
 }
 
@@ -52,13 +52,13 @@ impl NearPairs {
 /// What is known of the places of a site whose text changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changing {
-    /// The positions in which most pairs of nearly equal pages differ.
+    /// The positions in which at least half of the pairs of nearly equal pages differ.
     suspected: HashSet<u32>,
     /// The numbers of pages that are to be fetched again.
     wanted: SmallVec<[u32; PAGES]>,
-    /// Those that were asked for.
+    /// The numbers of pages that were asked for.
     asked: SmallVec<[u32; MAX_REQUESTS]>,
-    /// Whether a page was requested that did not come yet.
+    /// Whether a page was asked for and has not come yet.
     is_waiting: bool,
     /// The number of pages that were fetched again, and by position how many of them have another text now.
     compared: u32,

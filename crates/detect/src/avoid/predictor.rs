@@ -250,7 +250,7 @@ impl Predictor {
     }
 
     /// The URL of a page of a site that is to be fetched again, because pages differ in so few places that their text may change from visit to visit; each
-    /// once, and three of a site. The text is then given to [`fetched_again`](Self::fetched_again). `None` on most sites.
+    /// once, and one or three of a site, or up to six if some fail. The text is then given to [`fetched_again`](Self::fetched_again).
     pub fn next_again(&mut self, site: &str) -> Option<Url> {
         let model = self.sites.get_mut(site)?;
         let page = model.next_again()?;

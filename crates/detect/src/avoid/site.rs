@@ -539,6 +539,11 @@ impl Site {
         let key = whole_key(raw);
         let Some(first) = self.log.iter().find(|page| whole_key(&page.raw) == key) else { return };
         if self.changing.compare(&first.text, text) {
+            let places = self.changing.positions.len();
+            tracing::info!(
+                places,
+                "the text of some places of pages changes from visit to visit: it is not compared"
+            );
             self.version += 1;
             self.rebuild();
         }
