@@ -22,6 +22,11 @@ pub(crate) enum Sort {
     Number,
     /// A date, perhaps with a time, as seconds.
     Date,
+    /// A number with a sign before or behind it, such as `20240501101500-`: where that is the end of a range, the number alone is the begin of one, and pages of
+    /// one and the other are no neighbours.
+    OpenNumber,
+    /// A date with such a sign.
+    OpenDate,
     /// An identifier, such as a revision, by the number of those that were found before it.
     Identifier,
 }
@@ -37,12 +42,17 @@ impl Place {
         if digits == 0 {
             return none;
         }
+        let open = value.trim_matches(|c: char| c.is_ascii_punctuation());
+        let is_open = open.len() < value.len();
         let unsigned = value.strip_prefix('-').unwrap_or(value);
-        if digits == unsigned.len() && digits <= MAX_DIGITS {
+        if digits <= MAX_DIGITS && digits == unsigned.len() {
             return Self { sort: Sort::Number, at: value.parse().unwrap_or_default() };
         }
-        if let Some(at) = date(value) {
-            return Self { sort: Sort::Date, at };
+        if digits <= MAX_DIGITS && digits == open.len() {
+            return Self { sort: Sort::OpenNumber, at: open.parse().unwrap_or_default() };
+        }
+        if let Some(at) = date(open) {
+            return Self { sort: if is_open { Sort::OpenDate } else { Sort::Date }, at };
         }
         let letters = value.bytes().filter(u8::is_ascii_alphanumeric).count();
         let is_identifier = digits >= DIGITS && letters >= IDENTIFIER && letters == value.len();
@@ -54,7 +64,7 @@ impl Sort {
     /// The place as a text. The days of a month and the months of a year are counted from 1, but the last of each is a 0 of the next; the
     /// result is then a day off at most.
     pub(crate) fn name(self, at: i64) -> String {
-        if self != Self::Date {
+        if !matches!(self, Self::Date | Self::OpenDate) {
             return at.to_string();
         }
         let (mut rest, mut parts) = (at, [0; 6]);
@@ -110,6 +120,10 @@ mod tests {
             ("2024-05-01", Sort::Date),
             ("2017-08-19 06:05:27", Sort::Date),
             ("2024/05", Sort::Date),
+            ("2024-05-01T10:15:00Z", Sort::Date),
+            ("20240501101500-", Sort::OpenNumber),
+            ("18+", Sort::OpenNumber),
+            ("..2024-05-01", Sort::OpenDate),
             ("9344c35472eb9ac0", Sort::Identifier),
             ("article", Sort::None),
             ("part2", Sort::None),

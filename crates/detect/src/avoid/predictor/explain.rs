@@ -382,8 +382,8 @@ fn explained(part: &Part) -> ExplainedSlot {
     };
     let order = match part.sort {
         Sort::None => None,
-        Sort::Number => Some("number"),
-        Sort::Date => Some("date"),
+        Sort::Number | Sort::OpenNumber => Some("number"),
+        Sort::Date | Sort::OpenDate => Some("date"),
         Sort::Identifier => Some("identifier"),
     };
     ExplainedSlot { name: name_of(part), value: part.value.clone(), kind, choices, order }

@@ -181,8 +181,8 @@ impl Part {
         match (self.kind, self.sort) {
             (PartKind::Pinned, _) => "{pinned}",
             (PartKind::Choice(_), _) => "{choice}",
-            (_, Sort::Number) => "{number}",
-            (_, Sort::Date) => "{date}",
+            (_, Sort::Number | Sort::OpenNumber) => "{number}",
+            (_, Sort::Date | Sort::OpenDate) => "{date}",
             _ if self.name.segments_above().is_some() => "{path}",
             _ if self.name.is_segment() => "{name}",
             _ => "{text}",

@@ -892,6 +892,29 @@ fn what_lies_between_far_neighbours_speaks_for_near_ones_and_not_the_other_way_r
 }
 
 #[test]
+fn a_number_with_a_sign_behind_it_lies_between_others_with_the_sign_only() {
+    // `?at=500` lists what comes after that time, and `?at=500-` what comes before it.
+    let mut predictor = predictor();
+    let mut learn_list = |name: String, from: usize, at: &[&str]| {
+        for at in at {
+            learn(
+                &mut predictor,
+                &format!("/list/{name}?at={at}"),
+                2 * from + usize::from(at.ends_with('-')),
+            );
+        }
+    };
+    for n in 0..20 {
+        learn_list(name(n), n as usize, &["0", "1000", "0-", "1000-", "500", "500-"]);
+    }
+    learn_list("new".into(), 100, &["0", "1000", "0-", "1000-", "400", "600"]);
+    let decision = decide(&mut predictor, "/list/new?at=500-");
+    let Decision::Skip(reason) = decision else { panic!("{decision:?}") };
+    assert_eq!(reason.kinship, Kinship::Between);
+    assert!(reason.equals.as_ref().is_some_and(|url| url.ends_with('-')), "{reason:?}");
+}
+
+#[test]
 fn copies_that_were_foreseen_do_not_end_a_form_of_links() {
     // Six of ten notes in a row are the remarks on the same article, or on another one.
     let fetched = |is_foreseen: bool| {
