@@ -49,6 +49,8 @@ const IDENTITY_VALUES: u8 = 8;
 /// A request waits for a page in flight that has its content with more than this probability: then more than one wait in three saves a
 /// request. With less, a list of which few pages are the same would be fetched one page at a time.
 const WORTH_WAITING: f64 = 0.35;
+/// More contents than this, of those that are remembered of a key, are many.
+const SEVERAL_CONTENTS: usize = CONTENTS_OF_KEY / 2;
 /// A link that a skipped page is thought to have is a reason to fetch it if new content is behind it with this probability at least: the worth of a
 /// form times the probability that what it leads to is not known. It bounds what is fetched for links that are nearly always copies.
 const LEAST_EXPECTED: f64 = 0.03;
@@ -282,17 +284,17 @@ impl Site {
         (if matters { probability.min(UNTESTED) } else { probability }, row)
     }
 
-    /// Whether these are as many contents as are remembered of a key, and most of them differ in more than words of their own URLs. What tells them apart
-    /// matters then, even if the pages that tested it last were all alike: lists from a date on.
+    /// Whether many of these contents differ in more than words of their own URLs. What tells them apart matters then, even if the pages that tested it
+    /// last were all alike: lists from a date on.
     fn are_many(&self, contents: &[ContentId]) -> bool {
-        if contents.len() < CONTENTS_OF_KEY {
+        if contents.len() <= SEVERAL_CONTENTS {
             return false;
         }
         let without_own = contents.iter().map(|content| match self.contents.groups(*content) {
             (whole, None) => (whole, false),
             (_, Some(group)) => (group, true),
         });
-        without_own.collect::<HashSet<_>>().len() > CONTENTS_OF_KEY / 2
+        without_own.collect::<HashSet<_>>().len() > SEVERAL_CONTENTS
     }
 
     /// Whether a page in flight may tell more about a URL than those that were learnt, which give it this probability.

@@ -203,9 +203,9 @@ fn a_few_ends_of_paths_are_views_and_no_files() {
 #[test]
 fn what_tells_many_contents_apart_matters_however_many_pages_are_alike_then() {
     let mut predictor = predictor();
-    // Lists from a time on: another one for the first 40 times, and then always the same. Of events, each has a page of its own.
+    // Lists from a time on: another one for the first 20 times, and then always the same. Of events, each has a page of its own.
     for n in 0..300 {
-        learn(&mut predictor, &format!("/list?from={}", 10 * n), n.min(40));
+        learn(&mut predictor, &format!("/list?from={}", 10 * n), n.min(20));
         learn(&mut predictor, &format!("/event?from={}", 10 * n), 1_000 + n);
     }
     for from in [45, 155] {
