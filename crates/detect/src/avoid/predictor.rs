@@ -14,7 +14,7 @@ use super::overrides::Overrides;
 use super::page::PageText;
 use super::rows::{Row, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
-use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
+use super::site::{Kinship, LINKS, LinkContext, Prediction, Scope, Site};
 use super::target::Target;
 use super::tie::Tie;
 use super::totals::Totals;
@@ -775,7 +775,7 @@ impl Predictor {
     fn reason(&self, site: &str, url: &Url, prediction: &Prediction) -> Reason {
         let kinship = prediction.kinship.unwrap_or(Kinship::Changed);
         let names: Vec<String> = prediction.dropped.iter().map(|name| self.name(*name)).collect();
-        let rule = in_words(kinship, prediction.is_by_values, &names, url);
+        let rule = in_words(kinship, prediction.scope, &names, url);
         let equals = prediction.page.and_then(|page| self.sites.get(site)?.url_of(page));
         Reason {
             probability: prediction.probability,
@@ -845,14 +845,19 @@ impl Predictor {
 }
 
 /// The rule of a relation that ignores the slots with these names, as text.
-fn in_words(kinship: Kinship, is_by_values: bool, names: &[String], url: &Url) -> String {
+fn in_words(kinship: Kinship, scope: Scope, names: &[String], url: &Url) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.escape_debug())).collect();
     let names = quoted.join(", ");
     let path = url.path().escape_debug();
     match kinship {
         Kinship::Changed if quoted.len() == 1 => format!("{names} does not matter"),
         Kinship::Changed => format!("{names} do not matter together"),
-        Kinship::Removed if is_by_values => format!("{names} may be left out with these values"),
+        Kinship::Removed if scope == Scope::Values => {
+            format!("{names} may be left out with these values")
+        }
+        Kinship::Removed if scope == Scope::Size => {
+            format!("{names} may be left out of pages of this size")
+        }
         Kinship::Removed => format!("{names} may be left out"),
         Kinship::Added if quoted.is_empty() => "a longer address shows the same".to_owned(),
         Kinship::Added => format!("{names} may be added"),

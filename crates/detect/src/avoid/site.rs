@@ -28,6 +28,7 @@ mod relations;
 mod runs;
 mod view;
 
+pub(crate) use relations::Scope;
 pub(crate) use view::{Part, PartKind, Relationship, template};
 
 /// The most pages that are kept for relearning what the content of a page is.
@@ -101,8 +102,7 @@ pub(crate) struct Prediction {
     pub(crate) kinship: Option<Kinship>,
     /// The slots that the hypothesis considers irrelevant.
     pub(crate) dropped: SmallVec<[Name; 4]>,
-    /// Whether it is about these values of the dropped slots only.
-    pub(crate) is_by_values: bool,
+    pub(crate) scope: Scope,
     /// The row that decides.
     pub(crate) row: Row,
     pub(crate) key: u64,
@@ -263,7 +263,7 @@ impl Site {
                     probability,
                     kinship: Some(hypothesis.kinship),
                     dropped: hypothesis.dropped,
-                    is_by_values: hypothesis.is_by_values,
+                    scope: hypothesis.scope,
                     row,
                     key: hypothesis.rows.own,
                     page: hypothesis.contents.first().map(|content| self.contents.page(*content)),
@@ -717,8 +717,8 @@ impl Site {
         for hypothesis in hypotheses {
             let is_dup = hypothesis.holds(content, &self.contents);
             self.rows.observe(&hypothesis.rows, is_dup);
-            if let Some(between) = hypothesis.between {
-                between.implied(is_dup).for_each(|row| self.rows.observe_one(row, is_dup));
+            if let Some(graded) = hypothesis.graded {
+                graded.implied(is_dup).for_each(|row| self.rows.observe_one(row, is_dup));
             }
             if is_dup {
                 self.rows.extend_range(hypothesis.row, hypothesis.size, found.apart);

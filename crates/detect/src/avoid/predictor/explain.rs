@@ -161,7 +161,7 @@ impl Predictor {
             probability: grounds.probability,
             kinship: Some(found.kinship),
             dropped: found.dropped.clone(),
-            is_by_values: found.is_by_values,
+            scope: found.scope,
             row: grounds.row,
             page: found.pages.iter().copied().find(is_other).or(found.pages.first().copied()),
             ..Prediction::default()
@@ -224,7 +224,7 @@ impl Predictor {
         let ignores: Vec<String> = found.dropped.iter().map(|dropped| name(*dropped)).collect();
         Relation {
             kind: found.kinship,
-            rule: in_words(found.kinship, found.is_by_values, &ignores, url),
+            rule: in_words(found.kinship, found.scope, &ignores, url),
             ignores,
             probability: grounds.probability,
             threshold,

@@ -19,6 +19,7 @@ const PARAMETER: u64 = 70;
 const NAMED: u64 = 80;
 const BETWEEN: u64 = 110;
 const STRICT: u64 = 120;
+const SIZE: u64 = 150;
 /// The values of a slot are fetched by their distance from known ones after so many tests, of which so many came out the same.
 const TESTS_OF_RUNS: f64 = 3.0;
 const COPIES_OF_RUNS: f64 = 0.25;
@@ -35,18 +36,30 @@ pub(super) struct Hypothesis {
     pub(super) row: u64,
     /// The size of the smallest of the contents.
     pub(super) size: u32,
-    /// Whether it is about these values of the dropped slots only.
-    pub(super) is_by_values: bool,
-    /// The distance of the neighbours, if the hypothesis is about them.
-    pub(super) between: Option<Between>,
+    pub(super) scope: Scope,
+    /// The magnitude by which its rows are, if they are.
+    pub(super) graded: Option<Graded>,
 }
 
-/// The neighbours of a value, as the rows about them know them.
+/// Of which pages a hypothesis speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    #[default]
+    All,
+    /// Those with these values of the dropped slots.
+    Values,
+    /// Those of this size, in all templates with these parameters.
+    Size,
+}
+
+/// The place of a hypothesis among those with the same names, by a magnitude: what fails at one magnitude fails at greater ones, too.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Between {
+pub(super) struct Graded {
     names: Mix,
-    /// The logarithm of their distance.
-    log: u32,
+    /// A logarithm of the magnitude.
+    grade: u32,
+    /// Whether what holds at one magnitude holds at smaller ones.
+    holds_below: bool,
 }
 
 /// A URL without the parameters that were learnt not to matter.
@@ -70,8 +83,8 @@ impl Hypothesis {
             parameter: None,
             row: 0,
             size: 0,
-            is_by_values: false,
-            between: None,
+            scope: Scope::All,
+            graded: None,
         }
     }
 
@@ -133,11 +146,14 @@ impl Site {
             if let Some(content) = self.stores.exact(target.key_without(set)) {
                 matched.push(set);
                 let contents = Ids::from_slice(&[content]);
-                found.push(Hypothesis {
+                let removed = Hypothesis {
                     dropped: names(set),
                     parameter: target.parameter(set),
                     ..Hypothesis::new(Kinship::Removed, target.removed_rows(set), contents)
-                });
+                };
+                let of_size = self.of_size(target, set, &removed);
+                found.push(removed);
+                found.extend(of_size);
             }
         }
         for named in self.stores.named.get(&target.key()).into_iter().flatten() {
@@ -193,7 +209,7 @@ impl Site {
         }
         for hypothesis in &mut found {
             if let Some(rows) = self.rows.by_values(&hypothesis.rows) {
-                (hypothesis.rows, hypothesis.is_by_values) = (rows, true);
+                (hypothesis.rows, hypothesis.scope) = (rows, Scope::Values);
             }
             let sizes = hypothesis.contents.iter().map(|content| self.contents.size(*content));
             hypothesis.size = sizes.min().unwrap_or_default();
@@ -213,18 +229,36 @@ impl Site {
             return None;
         }
         let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
-        let between = Between { names, log: length.ilog2() };
-        let rows = RowKeys {
-            kind: Mix::new(BETWEEN).0,
-            names: names.0,
-            template: names.0,
-            own: between.row(between.log),
-            ..RowKeys::default()
-        };
+        let graded = Graded { names, grade: length.ilog2(), holds_below: true };
         Some(Hypothesis {
             dropped: SmallVec::from_slice(&[slot.name]),
-            between: Some(between),
-            ..Hypothesis::new(Kinship::Between, rows, Ids::from_slice(&[below]))
+            graded: Some(graded),
+            ..Hypothesis::new(Kinship::Between, graded.rows(BETWEEN), Ids::from_slice(&[below]))
+        })
+    }
+
+    /// The same hypothesis about left-out parameters for pages of this size alone, in all templates with these parameters: a limit, a filter or an order
+    /// changes long lists, and not those which are shorter than the limit or have one entry.
+    ///
+    /// Where a size was not tested, tests of larger pages say nothing about it: what a second filter leaves of a long list is often all, and of a short one
+    /// nothing.
+    fn of_size(&self, target: &Target, set: u16, removed: &Hypothesis) -> Option<Hypothesis> {
+        if removed.dropped.iter().any(|name| !name.is_parameter()) {
+            return None;
+        }
+        let parameters = target.shape.slots.iter().enumerate().filter(|(_, slot)| slot.name.is_parameter());
+        let names = parameters.fold(Mix::new(SIZE), |names, (index, slot)| {
+            names.with(u64::from(has(set, index))).with(u64::from(slot.name.0))
+        });
+        let size = removed.contents.first().map(|content| self.contents.size(*content)).unwrap_or_default();
+        let graded = Graded { names, grade: grade_of_size(size), holds_below: false };
+        let template = names.with(0).0;
+        let rows = RowKeys { template, places: removed.rows.places.clone(), ..graded.rows(SIZE) };
+        Some(Hypothesis {
+            dropped: removed.dropped.clone(),
+            scope: Scope::Size,
+            graded: Some(graded),
+            ..Hypothesis::new(Kinship::Removed, rows, removed.contents.clone())
         })
     }
 
@@ -290,17 +324,32 @@ impl Site {
     }
 }
 
-impl Between {
-    fn row(self, log: u32) -> u64 {
-        self.names.with(1 + u64::from(log)).0
+impl Graded {
+    fn row(self, grade: u32) -> u64 {
+        self.names.with(1 + u64::from(grade)).0
     }
 
-    /// The rows of other distances about which a test says something, too: if far neighbours have a value between them as they say, near ones do, and if near
-    /// ones do not, far ones do not.
-    pub(super) fn implied(self, is_dup: bool) -> impl Iterator<Item = u64> {
-        let logs = if is_dup { 0..self.log } else { self.log + 1..u64::BITS };
-        logs.map(move |log| self.row(log))
+    fn rows(self, kind: u64) -> RowKeys {
+        let (names, own) = (self.names.0, self.row(self.grade));
+        RowKeys { kind: Mix::new(kind).0, names, template: names, own, ..RowKeys::default() }
     }
+
+    /// The rows of other magnitudes about which a test says something, too.
+    pub(super) fn implied(self, is_dup: bool) -> impl Iterator<Item = u64> {
+        let grades = match is_dup {
+            true if self.holds_below => 0..self.grade,
+            true => 0..0,
+            false => self.grade + 1..u64::BITS,
+        };
+        grades.map(move |grade| self.row(grade))
+    }
+}
+
+/// Two grades for each power of two. Fewer mix lists of one entry with those of several, and more have few tests each.
+fn grade_of_size(shingles: u32) -> u32 {
+    let size = u64::from(shingles) + 1;
+    let octave = size.ilog2();
+    2 * octave + u32::from(2 * size >= 3 << octave)
 }
 
 /// The rows that say whether a URL shows what pages of another signature do.

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::indexes::run_key;
-use super::{Kinship, LinkContext, Site, whole_key};
+use super::{Kinship, LinkContext, Scope, Site, whole_key};
 use crate::avoid::kinds::Kind;
 use crate::avoid::order::Sort;
 use crate::avoid::overrides::PriorKnowledge;
@@ -45,8 +45,7 @@ pub(crate) enum PartKind {
 pub(crate) struct Relationship {
     pub(crate) kinship: Kinship,
     pub(crate) dropped: SmallVec<[Name; 4]>,
-    /// Whether it is about these values of the dropped slots only.
-    pub(crate) is_by_values: bool,
+    pub(crate) scope: Scope,
     /// The key of the row that decides.
     pub(crate) key: u64,
     pub(crate) grounds: Grounds,
@@ -75,7 +74,7 @@ impl Site {
             let slots = slots.filter(|slot| slot.place.sort != Sort::None && is_dropped(slot.name));
             Relationship {
                 kinship: hypothesis.kinship,
-                is_by_values: hypothesis.is_by_values,
+                scope: hypothesis.scope,
                 key: hypothesis.rows.own,
                 grounds: self.rows.grounds(&hypothesis.rows, self.min_evidence, threshold),
                 pages: hypothesis.contents.iter().map(|content| self.contents.page(*content)).collect(),

@@ -905,13 +905,46 @@ fn a_number_with_a_sign_behind_it_lies_between_others_with_the_sign_only() {
         }
     };
     for n in 0..20 {
-        learn_list(name(n), n as usize, &["0", "1000", "0-", "1000-", "500", "500-"]);
+        learn_list(name(n), n, &["0", "1000", "0-", "1000-", "500", "500-"]);
     }
     learn_list("new".into(), 100, &["0", "1000", "0-", "1000-", "400", "600"]);
     let decision = decide(&mut predictor, "/list/new?at=500-");
     let Decision::Skip(reason) = decision else { panic!("{decision:?}") };
     assert_eq!(reason.kinship, Kinship::Between);
     assert!(reason.equals.as_ref().is_some_and(|url| url.ends_with('-')), "{reason:?}");
+}
+
+#[test]
+fn a_limit_may_be_left_out_of_lists_that_are_shorter_than_it() {
+    let entries = |list: usize, count: usize| -> String {
+        (0..count)
+            .map(|at| format!("entry {list}x{at} of list{list} with words w{at} v{at} u{at}. "))
+            .collect()
+    };
+    let mut predictor = predictor();
+    let mut learn_list = |folder: &str, list: usize, limit: Option<usize>, length: usize| {
+        let limited = limit.map(|limit| format!("?limit={limit}")).unwrap_or_default();
+        let path = format!("/{folder}/{}{limited}", name(list));
+        let body = entries(list, length.min(limit.unwrap_or(length)));
+        predictor.discover(SITE, &url(&path), None);
+        predictor.learn(SITE, &url(&path), PageText::of_page(&url(&path), [(1, body.as_str())]));
+    };
+    // Each folder is a choice, so that the rows of one say nothing about another.
+    for (at, folder) in ["news", "films", "songs", "plays", "poems", "tales"].iter().enumerate() {
+        for n in 0..12 {
+            let (list, length) = (100 * at + n, if n % 2 == 0 { 4 } else { 60 });
+            learn_list(folder, list, None, length);
+            learn_list(folder, list, Some(20), length);
+        }
+    }
+    for list in [900, 901] {
+        learn_list("maps", list, None, if list == 900 { 4 } else { 60 });
+    }
+    let address = |list: usize| format!("/maps/{}?limit=20", name(list));
+    let Decision::Skip(reason) = decide(&mut predictor, &address(900)) else { panic!("a short list") };
+    assert!(reason.rule.ends_with("may be left out of pages of this size"), "{reason:?}");
+    let explained = predictor.explain_url(SITE, &url(&address(901))).decision;
+    assert!(!is_skipped(&mut predictor, &address(901)), "{explained}");
 }
 
 #[test]
