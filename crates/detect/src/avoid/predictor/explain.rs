@@ -206,6 +206,9 @@ impl Predictor {
                             ranges.map(|range| format!("\"{}\"", range.slot.escape_debug())).collect();
                         format!("the value of {} is far from those that were tested", slots.join(", "))
                     }
+                    Obstacle::UntestedValue if found.kinship == Kinship::Between => {
+                        "no page of this form tested it".to_owned()
+                    }
                     Obstacle::UntestedValue => "no page with this value tested it".to_owned(),
                     Obstacle::SmallPage => {
                         "the page is smaller than all that tested it, so that only tests of small pages count"

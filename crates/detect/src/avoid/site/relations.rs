@@ -117,7 +117,7 @@ impl Site {
                 continue;
             }
             let key = target.changed_key(set);
-            found.extend(ordered.and_then(|slot| self.between(slot, key)));
+            found.extend(ordered.and_then(|slot| self.between(target, slot, key)));
             if !is_minimal {
                 continue;
             }
@@ -222,7 +222,7 @@ impl Site {
     }
 
     /// The relation to the pages with a lower and a higher value of a slot, if both show the same.
-    fn between(&self, slot: &Slot, key: u64) -> Option<Hypothesis> {
+    fn between(&self, target: &Target, slot: &Slot, key: u64) -> Option<Hypothesis> {
         let around = self.stores.runs.around(run_key(key, slot), slot.place.at)?;
         let (below, above, length) = around.between?;
         if !self.contents.is_equal(below, above) {
@@ -230,10 +230,13 @@ impl Site {
         }
         let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
         let graded = Graded { names, grade: length.ilog2(), holds_below: true };
+        // The rows are those of all templates, and one more says whether it failed in this one.
+        let template = (names.with(0).with(target.shape.template).0, names.with(0).0);
+        let rows = RowKeys { values: SmallVec::from_slice(&[template]), ..graded.rows(BETWEEN) };
         Some(Hypothesis {
             dropped: SmallVec::from_slice(&[slot.name]),
             graded: Some(graded),
-            ..Hypothesis::new(Kinship::Between, graded.rows(BETWEEN), Ids::from_slice(&[below]))
+            ..Hypothesis::new(Kinship::Between, rows, Ids::from_slice(&[below]))
         })
     }
 
