@@ -166,12 +166,16 @@ pub(crate) fn raw_slots(url: &Url, overrides: &Overrides) -> Vec<RawSlot> {
             break;
         }
         let mut label = pair.name().into_owned();
-        let base = Name::parameter(&label);
+        let (base, value) = (Name::parameter(&label), pair.value().into_owned());
         let before = slots.iter().filter(|slot| slot.base == base).count();
-        if before > 0 {
-            label = format!("{label}#{}", before + 1);
+        let equal = slots.iter().filter(|slot| slot.base == base && slot.value == value).count();
+        // A filter that is on twice is as good as once, nearly always, and another filter is not: so the former has a slot of its own.
+        match (before, equal) {
+            (0, _) => {}
+            (_, 0) => label = format!("{label}#{}", before + 1),
+            (_, equal) => label = format!("{label}#={equal}"),
         }
-        let repeated = slot(Name::parameter(&label), label, pair.value().into_owned());
+        let repeated = slot(Name::parameter(&label), label, value);
         slots.push(RawSlot { base, ..repeated });
     }
     slots

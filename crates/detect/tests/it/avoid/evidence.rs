@@ -232,6 +232,20 @@ fn repeated_parameters_meet_in_any_order() {
 }
 
 #[test]
+fn a_parameter_that_repeats_its_value_is_learnt_apart_from_others() {
+    let mut predictor = predictor();
+    for n in 0..12 {
+        let shop = format!("/shop/{}?f=red", name(n));
+        learn(&mut predictor, &shop, 10 * n);
+        learn(&mut predictor, &format!("{shop}&f=round"), 10 * n + 1);
+        learn(&mut predictor, &format!("{shop}&f=red"), 10 * n);
+    }
+    learn(&mut predictor, "/shop/new?f=blue", 500);
+    assert!(is_skipped(&mut predictor, "/shop/new?f=blue&f=blue"));
+    assert!(!is_skipped(&mut predictor, "/shop/new?f=blue&f=flat"));
+}
+
+#[test]
 fn an_identifier_of_its_own_url_on_a_page_says_nothing() {
     let mut predictor = predictor();
     for n in 0..60 {
