@@ -53,8 +53,8 @@ pub(crate) struct Job {
     pub(crate) control: Option<ControlServer>,
     pub(crate) screen: Screen,
     pub(crate) log: LogCount,
-    /// A URL for which the crawl explains at its end what the AvoidDup model predicts.
-    pub(crate) explain: Option<Url>,
+    /// URLs for which the crawl explains at its end what the AvoidDup model predicts.
+    pub(crate) explain: Vec<Url>,
     /// Compares pages with an article, if set.
     pub(crate) copyvio: Option<Copyvio>,
     /// Checks the pages as articles, if set.
@@ -230,10 +230,12 @@ pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
             None => Ok(()),
         })
         .await;
-    if let (Some(url), Some(learnt)) = (&explain, &learnt) {
-        let believed = learnt.explain(url);
-        let believed = believed.unwrap_or_else(|| "nothing that was fetched is akin to it".to_owned());
-        eprintln!("{}: {}", escape(url.as_str()), escape(&believed));
+    if let Some(learnt) = &learnt {
+        for url in &explain {
+            let believed = learnt.explain(url);
+            let believed = believed.unwrap_or_else(|| "nothing that was fetched is akin to it".to_owned());
+            eprintln!("{}: {}", escape(url.as_str()), escape(&believed));
+        }
     }
     Ok(CompletedCrawl(ended))
 }

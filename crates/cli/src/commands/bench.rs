@@ -106,7 +106,7 @@ async fn crawl_once(args: &BenchArgs, port: u16) -> Outcome<Ended> {
         control: None,
         screen,
         log,
-        explain: None,
+        explain: Vec::new(),
         copyvio: None,
         sweep: None,
         index: None,

@@ -102,7 +102,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         control: None,
         screen,
         log,
-        explain: None,
+        explain: Vec::new(),
         copyvio: Some(Copyvio::of(&essay)),
         sweep: None,
         index: None,

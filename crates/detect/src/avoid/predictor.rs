@@ -863,7 +863,7 @@ fn in_words(kinship: Kinship, scope: Scope, names: &[String], url: &Url) -> Stri
         Kinship::Added => format!("{names} may be added"),
         Kinship::Moved => format!("{path} shows what another address with the same values shows"),
         Kinship::Canonical if quoted.is_empty() => {
-            "the same but for parameters that do not matter".to_owned()
+            "the same with repeated parameters in another order".to_owned()
         }
         Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
         Kinship::Equivalent => {

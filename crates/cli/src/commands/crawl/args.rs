@@ -136,9 +136,9 @@ pub(crate) struct AvoidDupArgs {
     #[arg(long, value_name = "NAME", requires = "avoid_dup")]
     pub(crate) avoid_dup_forbid: Vec<String>,
 
-    /// Prints at the end what the model predicts for this URL, and why.
+    /// Prints at the end what the model predicts for this URL, and why (repeatable).
     #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
-    pub(crate) explain: Option<url::Url>,
+    pub(crate) explain: Vec<url::Url>,
 }
 
 /// Near-duplicates.
