@@ -169,7 +169,7 @@ pub enum Obstacle {
     TooFewTests,
     /// An ordered value is too far from those that tested it.
     OutsideRange,
-    /// No page with the value of a choice tested it.
+    /// No page with the value of a choice tested it; of what lies between two pages, no page of this form of addresses.
     UntestedValue,
     /// The page is smaller than all that tested it.
     SmallPage,

@@ -22,8 +22,8 @@ pub(crate) enum Sort {
     Number,
     /// A date, perhaps with a time, as seconds.
     Date,
-    /// A number with a sign before or behind it, such as `20240501101500-`: where that is the end of a range, the number alone is the begin of one, and pages of
-    /// one and the other are no neighbours.
+    /// A number with a sign before or behind it, such as `20240501101500-`. Where the sign marks the end of a range, the number alone is often the beginning
+    /// of one, so the two are no neighbours.
     OpenNumber,
     /// A date with such a sign.
     OpenDate,

@@ -169,7 +169,7 @@ pub(crate) fn raw_slots(url: &Url, overrides: &Overrides) -> Vec<RawSlot> {
         let (base, value) = (Name::parameter(&label), pair.value().into_owned());
         let before = slots.iter().filter(|slot| slot.base == base).count();
         let equal = slots.iter().filter(|slot| slot.base == base && slot.value == value).count();
-        // A filter that is on twice is as good as once, nearly always, and another filter is not: so the former has a slot of its own.
+        // A value that is there already changes a page hardly ever, and another one often does, so a repeated value has a slot of its own.
         match (before, equal) {
             (0, _) => {}
             (_, 0) => label = format!("{label}#{}", before + 1),

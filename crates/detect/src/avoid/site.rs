@@ -50,7 +50,7 @@ const IDENTITY_VALUES: u8 = 8;
 /// A request waits for a page in flight that has its content with more than this probability: then more than one wait in three saves a
 /// request. With less, a list of which few pages are the same would be fetched one page at a time.
 const WORTH_WAITING: f64 = 0.35;
-/// More contents than this, of those that are remembered of a key, are many.
+/// If more of the contents that are remembered of a key differ, what tells them apart matters.
 const SEVERAL_CONTENTS: usize = CONTENTS_OF_KEY / 2;
 /// A link that a skipped page is thought to have is a reason to fetch it if new content is behind it with this probability at least: the worth of a
 /// form times the probability that what it leads to is not known. It bounds what is fetched for links that are nearly always copies.

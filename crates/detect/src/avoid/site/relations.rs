@@ -37,7 +37,7 @@ pub(super) struct Hypothesis {
     /// The size of the smallest of the contents.
     pub(super) size: u32,
     pub(super) scope: Scope,
-    /// The magnitude by which its rows are, if they are.
+    /// Its grade, if its rows are graded by a magnitude.
     pub(super) graded: Option<Graded>,
 }
 
@@ -230,7 +230,7 @@ impl Site {
         }
         let names = Mix::new(BETWEEN).with(u64::from(slot.name.0)).with(slot.place.sort as u64);
         let graded = Graded { names, grade: length.ilog2(), holds_below: true };
-        // The rows are those of all templates, and one more says whether it failed in this one.
+        // The rows speak for all templates, and one more says whether the hypothesis failed in this one.
         let template = (names.with(0).with(target.shape.template).0, names.with(0).0);
         let rows = RowKeys { values: SmallVec::from_slice(&[template]), ..graded.rows(BETWEEN) };
         Some(Hypothesis {
