@@ -39,7 +39,7 @@ const MIN_WITHOUT_OWN: u32 = 12;
 const MAX_OWN: f64 = 1.0 - SIMILAR;
 
 /// The blocks that are on pages of all kinds, and the positions whose text depends only on the identity of the page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chrome {
     common: HashSet<(u32, u32)>,
     sentences: Sentences,
@@ -319,6 +319,7 @@ fn common_sentences(samples: &[Sample<'_>], is_common: &[bool]) -> Sentences {
     for (position, sentence) in sentences.into_values() {
         by_position.entry(position).or_default().push(sentence);
     }
+    by_position.values_mut().for_each(|sentences| sentences.sort_unstable());
     by_position
 }
 

@@ -1,5 +1,7 @@
 //! The kind of a slot: its value is always the same, one of a few, or arbitrary.
 
+use std::mem::discriminant;
+
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
@@ -179,9 +181,14 @@ impl Kinds {
         is_new
     }
 
-    /// Decides again the kinds of slots.
-    pub(crate) fn decide(&mut self) {
-        self.kinds = self.counts.iter().map(|(key, values)| (*key, values.kind())).collect();
+    /// Decides again the kinds of slots. Returns whether any slot has another kind now; how many values a choice has does not matter for that.
+    pub(crate) fn decide(&mut self) -> bool {
+        let kinds: HashMap<u64, Kind> =
+            self.counts.iter().map(|(key, values)| (*key, values.kind())).collect();
+        let before = |key| self.kinds.get(key).copied().unwrap_or(Kind::Free);
+        let is_new = kinds.iter().any(|(key, kind)| discriminant(kind) != discriminant(&before(key)));
+        self.kinds = kinds;
+        is_new
     }
 
     pub(crate) fn kinds_of(&self, shape: &Shape) -> SmallVec<[Kind; 8]> {

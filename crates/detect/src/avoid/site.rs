@@ -120,6 +120,8 @@ struct LoggedPage {
     outline: Outline,
     links: SmallVec<[LinkContext; LINKS]>,
     number: u32,
+    /// Its content; `None` if the page has no words.
+    found: Option<Found>,
     /// The URLs that the page names as its own address.
     names: Vec<Vec<RawSlot>>,
     /// URLs that were later found to lead to a page of the log.
@@ -512,13 +514,13 @@ impl Site {
     pub(crate) fn learn(&mut self, raw: Vec<RawSlot>, text: PageText, links: &[LinkContext]) -> (u32, bool) {
         let texts = self.contents.texts(&self.chrome.content(&text));
         let target = self.target(&raw);
-        let (number, is_new) = self.learn_target(&raw, &target, texts, links);
+        let (number, found) = self.learn_target(&raw, &target, texts, links);
         let links = links.iter().copied().take(LINKS).collect();
         self.log_bytes += text.bytes();
         let outline = self.block_numbers.outline(&text);
         let shape = target.shape;
         let (names, aliases) = (Vec::new(), Vec::new());
-        self.log.push(LoggedPage { raw, shape, text, outline, links, number, names, aliases });
+        self.log.push(LoggedPage { raw, shape, text, outline, links, number, found, names, aliases });
         if self.log.len() >= self.next_rebuild {
             self.rebuild();
             let growth = (self.log.len() as f64 * GROWTH) as usize;
@@ -527,7 +529,7 @@ impl Site {
         if self.log.len() >= LOG || self.log_bytes >= LOG_BYTES {
             self.freeze();
         }
-        (number, is_new)
+        (number, found.is_some_and(|found| found.is_new))
     }
 
     /// The number of a page that is to be fetched again, because nearly equal pages differ in few places; each once. Then [`fetched_again`](Self::fetched_again)
@@ -635,7 +637,8 @@ impl Site {
         links: &[LinkContext],
     ) -> (u32, bool) {
         let target = self.target(raw);
-        self.learn_target(raw, &target, texts, links)
+        let (number, found) = self.learn_target(raw, &target, texts, links);
+        (number, found.is_some_and(|found| found.is_new))
     }
 
     fn learn_target(
@@ -644,7 +647,7 @@ impl Site {
         target: &Target,
         texts: Option<Texts>,
         links: &[LinkContext],
-    ) -> (u32, bool) {
+    ) -> (u32, Option<Found>) {
         self.version += 1;
         let number = self.pages();
         let found = texts.map(|texts| self.contents.add(texts, number));
@@ -668,7 +671,7 @@ impl Site {
         }
         self.forms.came(key, is_new, expected);
         self.forms.learn(number, raw, target, found.is_some() && !is_new);
-        (number, is_new)
+        (number, found)
     }
 
     /// Detects walls: a content that comes again and again where rows with evidence say that each page has its own. Then the responses were
@@ -753,9 +756,11 @@ impl Site {
         !self.walls.is_empty() && self.walls.contains(&self.contents.group(content))
     }
 
-    /// Relearns from the log: the kinds of slots, chrome, contents, and rows.
+    /// Relearns from the log: the kinds of slots, chrome, and then the contents and rows for which these are others than before. Where they are the same, so
+    /// would be what is relearnt.
     fn rebuild(&mut self) {
-        if self.kinds.decide_layout() {
+        let is_new_layout = self.kinds.decide_layout();
+        if is_new_layout {
             for raw in &self.discovered {
                 let shape = Target::of(raw, &self.kinds).shape;
                 self.kinds.count(&shape);
@@ -765,7 +770,7 @@ impl Site {
                 page.shape = shape(&page.raw, &self.kinds.layout);
             }
         }
-        self.kinds.decide();
+        let are_new_kinds = self.kinds.decide() || is_new_layout;
         let target = |page: &LoggedPage| Target::of_shape(page.shape.clone(), &self.kinds);
         let targets: Vec<Target> = self.log.iter().map(target).collect();
         let is_identity = |kind: Kind| match kind {
@@ -784,33 +789,45 @@ impl Site {
                 Sample { text, outline, signature: target.signature, values }
             })
             .collect();
-        let (chrome, is_common, near) = Chrome::learn(&samples, &self.block_numbers);
-        self.chrome = chrome;
+        let (mut chrome, is_common, near) = Chrome::learn(&samples, &self.block_numbers);
         let number =
             |index: usize| Some(self.log[index].number).filter(|page| self.url_of.contains_key(page));
         self.changing.suspect(&near, number);
-        self.chrome.changing.clone_from(&self.changing.positions);
+        chrome.changing.clone_from(&self.changing.positions);
+        let is_new_chrome = chrome != self.chrome;
+        self.chrome = chrome;
+        if is_new_chrome {
+            self.relearn_contents(&is_common);
+        }
+        // Pages behind a wall are learnt from after all, if that text comes no more.
+        if is_new_chrome || are_new_kinds || !self.walls.is_empty() {
+            self.relearn_rows(&targets);
+        }
+    }
+
+    fn relearn_contents(&mut self, is_common: &[bool]) {
         self.contents.begin_relearning();
+        for page in &mut self.log {
+            let content = self.chrome.content_of_outline(&page.text, &page.outline, is_common);
+            let texts = self.contents.texts(&content);
+            page.found = texts.map(|texts| self.contents.add(texts, page.number));
+            self.content_of[page.number as usize] = page.found.map(|found| found.content);
+        }
+        self.contents.end_relearning();
+    }
+
+    fn relearn_rows(&mut self, targets: &[Target]) {
         self.rows.clear();
         self.leads.forget_rows();
         self.stores.clear();
         self.walls.clear();
         self.unexpected = UnexpectedContent::default();
         let log = std::mem::take(&mut self.log);
-        for (page, target) in log.iter().zip(&targets) {
+        for (page, target) in log.iter().zip(targets) {
             self.signature_of[page.number as usize] = target.signature as u32;
         }
-        let mut found = Vec::with_capacity(log.len());
-        for page in &log {
-            let texts =
-                self.contents.texts(&self.chrome.content_of_outline(&page.text, &page.outline, &is_common));
-            let content = texts.map(|texts| self.contents.add(texts, page.number));
-            self.content_of[page.number as usize] = content.map(|found| found.content);
-            found.push(content);
-        }
-        self.contents.end_relearning();
-        for ((page, target), found) in log.iter().zip(&targets).zip(found) {
-            if let Some(found) = found {
+        for (page, target) in log.iter().zip(targets) {
+            if let Some(found) = page.found {
                 let hypotheses = self.hypotheses(target, &page.links);
                 self.observe(target, hypotheses, found, Some(page.number), false);
             }
