@@ -1,5 +1,7 @@
 //! Chrome: the text of pages that is not their content, such as menus and footers.
 
+use std::borrow::Cow;
+
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
@@ -221,7 +223,7 @@ impl PageContent<'_> {
         fold
     }
 
-    pub(crate) fn words(&self) -> Vec<u32> {
+    pub(crate) fn words(&self) -> Cow<'_, [u32]> {
         self.page.words_of(&self.blocks)
     }
 

@@ -1,5 +1,7 @@
 //! Groups pages by content: two pages have the same content if their words are the same, or at least nine tenths of their 4-word shingles.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 
 use super::chrome::PageContent;
@@ -35,7 +37,7 @@ pub(crate) struct ContentText {
 
 impl ContentText {
     /// The key of a text with this hash; `None` for a text without words: empty pages are never duplicates of each other.
-    fn key(fold: Fold, words: impl FnOnce() -> Vec<u32>) -> Option<u64> {
+    fn key<'a>(fold: Fold, words: impl FnOnce() -> Cow<'a, [u32]>) -> Option<u64> {
         match fold.words as usize {
             0 => None,
             // Older journals have keys of this kind. Longer texts are found again by their sketches, but short ones have none.
@@ -79,7 +81,7 @@ struct Sketches {
 }
 
 impl Sketches {
-    fn of(&mut self, key: u64, words: impl FnOnce() -> Vec<u32>) -> Option<Sketch> {
+    fn of<'a>(&mut self, key: u64, words: impl FnOnce() -> Cow<'a, [u32]>) -> Option<Sketch> {
         if !self.is_kept {
             return Sketch::of(&words());
         }
@@ -173,17 +175,18 @@ impl Contents {
     }
 
     /// The texts of a page, with the sketches of those that are new; `None` if the page has no words.
-    pub(crate) fn texts(&mut self, page: &PageContent<'_>) -> Option<Texts> {
+    pub(crate) fn texts<'a>(&mut self, page: &'a PageContent<'_>) -> Option<Texts> {
         let Self { whole, without_own, sketches, .. } = self;
-        let mut text = |key: u64, groups: &Groups, words: &dyn Fn() -> Vec<u32>| {
+        let mut text = |key: u64, groups: &Groups, words: &dyn Fn() -> Cow<'a, [u32]>| {
             let is_known = groups.by_key.contains_key(&PackedKey::from(key));
             ContentText { key, sketch: if is_known { None } else { sketches.of(key, words) } }
         };
         let key = ContentText::key(page.fold(), || page.words())?;
         let whole = text(key, whole, &|| page.words());
         let others = page.fold_without_own();
-        let key = others.and_then(|fold| ContentText::key(fold, || page.words_without_own()));
-        let without_own = key.map(|key| text(key, without_own, &|| page.words_without_own()));
+        let words = || Cow::Owned(page.words_without_own());
+        let key = others.and_then(|fold| ContentText::key(fold, words));
+        let without_own = key.map(|key| text(key, without_own, &words));
         Some(Texts { whole, without_own })
     }
 
@@ -335,7 +338,7 @@ mod tests {
 
     fn text(words: impl Iterator<Item = u32>) -> ContentText {
         let words: Vec<u32> = words.collect();
-        let key = ContentText::key(Fold::of(&words), || words.clone()).expect("it has words");
+        let key = ContentText::key(Fold::of(&words), || Cow::Borrowed(&words)).expect("it has words");
         ContentText { key, sketch: Sketch::of(&words) }
     }
 
@@ -391,7 +394,7 @@ mod tests {
     #[test]
     fn a_short_text_equals_only_itself() {
         let mut groups = Groups::default();
-        assert!(ContentText::key(Fold::default(), Vec::new).is_none(), "an empty page equals none");
+        assert!(ContentText::key(Fold::default(), Cow::default).is_none(), "an empty page equals none");
         let (one, _) = number(&mut groups, text(0..10));
         assert_eq!(number(&mut groups, text(0..9)).1, None);
         assert_eq!(number(&mut groups, text((0..9).chain([99]))).1, None);

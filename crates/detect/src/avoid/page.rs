@@ -1,5 +1,7 @@
 //! The text of a page as the predictor keeps it: hashed words in blocks.
 
+use std::borrow::Cow;
+
 use fearless_simd::{Level, Simd, dispatch};
 use huntsman_html::Scan;
 use url::Url;
@@ -160,12 +162,17 @@ impl PageText {
         &self.words[block.range()]
     }
 
-    /// The words of these blocks.
-    pub(crate) fn words_of(&self, blocks: &[u32]) -> Vec<u32> {
+    /// The words of these blocks, which are sorted. Where nothing is left out between them, nothing is copied.
+    pub(crate) fn words_of(&self, blocks: &[u32]) -> Cow<'_, [u32]> {
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Cow::Borrowed(&[]) };
+        let [start, end] = [first, last].map(|block| self.blocks[*block as usize].range());
+        if (last - first) as usize + 1 == blocks.len() {
+            return Cow::Borrowed(&self.words[start.start..end.end]);
+        }
         let blocks = blocks.iter().map(|block| &self.blocks[*block as usize]);
-        let mut words = Vec::with_capacity(self.words.len());
+        let mut words = Vec::with_capacity(end.end - start.start);
         blocks.for_each(|block| words.extend_from_slice(self.words_of_block(block)));
-        words
+        Cow::Owned(words)
     }
 
     /// The words of these blocks, each place that repeats a value of the URL as one word.
