@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+use hashbrown::{HashMap, HashSet};
+
 use super::content::{ContentText, Texts};
 use super::fold::Fold;
 use super::own_words::OwnRange;
@@ -15,7 +17,7 @@ use super::site::LinkContext;
 use super::sketch::Sketch;
 
 /// The format version that is written; the first byte of a batch.
-const FORMAT: u8 = 6;
+const FORMAT: u8 = 7;
 /// The oldest version that is read.
 const OLDEST: u8 = 1;
 /// The level of zstd.
@@ -177,9 +179,13 @@ impl Predictor {
         decoder.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|_| Damaged("it cannot be unpacked"))?;
         let was_kept = std::mem::take(&mut self.journal.is_kept);
         let totals = self.totals();
+        let older = (format <= OlderTexts::LAST).then(|| OlderTexts::of(&bytes));
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let event = read(&mut rest).ok_or(Damaged("it ends in the middle"))?;
+            let mut event = read(&mut rest).ok_or(Damaged("it ends in the middle"))?;
+            if let Some(older) = &older {
+                older.bring_up_to_date(&mut event);
+            }
             self.apply(event);
         }
         self.journal.is_kept = was_kept;
@@ -201,11 +207,51 @@ impl Predictor {
     }
 }
 
+/// The texts of blocks in a batch of an older format, where their hashes were others.
+///
+/// A block without numbers has its hash of today. That of a sentence with numbers is not known, because its words say no more which of them were numbers, and
+/// the older hash stays: pages of today have the same sentence, with any words where the older ones differ.
+#[derive(Debug, Default)]
+struct OlderTexts {
+    /// By position and text, the words of the first block.
+    first: HashMap<(u32, u32), Fold>,
+    /// The positions and texts of which not all blocks have the same words.
+    with_numbers: HashSet<(u32, u32)>,
+}
+
+impl OlderTexts {
+    /// The last format with them.
+    const LAST: u8 = 6;
+
+    fn of(bytes: &[u8]) -> Self {
+        let (mut texts, mut rest) = (Self::default(), bytes);
+        while let Some(event) = read(&mut rest) {
+            let (Event::Learn { text, .. } | Event::FetchedAgain { text, .. }) = event else { continue };
+            for TextBlock { position, text, fold, .. } in &text.blocks {
+                let block = (*position, *text);
+                if texts.first.entry(block).or_insert(*fold) != fold {
+                    texts.with_numbers.insert(block);
+                }
+            }
+        }
+        texts
+    }
+
+    fn bring_up_to_date(&self, event: &mut Event<'_>) {
+        let (Event::Learn { text, .. } | Event::FetchedAgain { text, .. }) = event else { return };
+        for block in &mut text.to_mut().blocks {
+            if !self.with_numbers.contains(&(block.position, block.text)) {
+                block.text = TextBlock::text_of(block.fold);
+            }
+        }
+    }
+}
+
 fn write(out: &mut Vec<u8>, event: &Event<'_>) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format, 8 is that of the second; 11 came with the fourth, 12 and 13 with the fifth, 14 with the sixth.
-        Event::Learn { site, url, .. } => (7, site, url),
+        // 2 and 3 are those of the first format, 8 is that of the second, 7 and 14 are those up to the sixth; 11 came with the fourth, 12 and 13 with the fifth.
+        Event::Learn { site, url, .. } => (15, site, url),
         Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
         Event::Redirect { site, from, .. } => (5, site, from),
@@ -214,7 +260,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
         Event::GiveBack { site, url } => (11, site, url),
         Event::Refuse { site, url, .. } => (12, site, url),
         Event::Order { site } => (13, site, &NO_URL),
-        Event::FetchedAgain { site, url, .. } => (14, site, url),
+        Event::FetchedAgain { site, url, .. } => (16, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -291,7 +337,7 @@ fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
             };
             Event::Discover { site, url, link }
         }
-        2 | 7 => Event::Learn { site, url, text: Cow::Owned(page_text(rest, kind == 7)?) },
+        2 | 7 | 15 => Event::Learn { site, url, text: Cow::Owned(page_text(rest, kind != 2)?) },
         3 => {
             let whole = sketch(rest, false)?.map(ContentText::of_sketch);
             let texts = whole.map(|whole| Texts { whole, without_own: None });
@@ -309,7 +355,7 @@ fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
         11 => Event::GiveBack { site, url },
         12 => Event::Refuse { site, url, page: value(rest)? },
         13 => Event::Order { site },
-        14 => Event::FetchedAgain { site, url, text: Cow::Owned(page_text(rest, true)?) },
+        14 | 16 => Event::FetchedAgain { site, url, text: Cow::Owned(page_text(rest, true)?) },
         _ => return None,
     })
 }

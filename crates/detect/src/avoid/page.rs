@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::fold::Fold;
 use super::own_words::{OwnRange, OwnWords, Written, ranges};
 use super::shape::Mix;
-use super::words::{Word, Words};
+use super::words::Words;
 
 /// The most words of a page that are read.
 const MAX_WORDS: usize = 20_000;
@@ -35,7 +35,8 @@ pub struct PageText {
 pub(crate) struct TextBlock {
     /// The position: a hash of the tag path.
     pub(crate) position: u32,
-    /// The hash of the text; in a sentence, numbers are left out.
+    /// The hash by which blocks of chrome are recognised. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is the same on each
+    /// visit.
     pub(crate) text: u32,
     pub(crate) start: u32,
     /// The words.
@@ -56,6 +57,11 @@ impl TextBlock {
     /// The number of words.
     pub(crate) fn words(&self) -> u32 {
         self.fold.words
+    }
+
+    /// [`text`](Self::text) of these words.
+    pub(crate) fn text_of(words: Fold) -> u32 {
+        Mix::new(TEXT).with(words.value()).with(u64::from(words.words)).0 as u32
     }
 
     fn range(&self) -> std::ops::Range<usize> {
@@ -91,26 +97,36 @@ impl PageText {
         let mut page = Self::default();
         page.blocks.reserve(blocks.size_hint().0.min(MAX_BLOCKS));
         page.words.reserve(USUAL_WORDS);
-        let mut written = Written::new();
+        let (mut written, mut with_digits) = (Written::new(), Vec::new());
         for (path, text) in blocks {
             if page.blocks.len() == MAX_BLOCKS || page.words.len() >= MAX_WORDS {
                 break;
             }
             let start = page.words.len();
-            let mut chrome = ChromeHash::default();
-            let mut has_own = false;
+            let (mut has_own, mut letters) = (false, 0);
+            with_digits.clear();
             for word in Words::of(simd, text).take(MAX_WORDS - start) {
-                let hash = xxh3_64(word.bytes());
-                chrome.push(&word, hash);
-                page.words.push(hash as u32);
+                if word.has_digit {
+                    with_digits.push(page.words.len());
+                } else if letters < WORDS_OF_SENTENCE {
+                    letters += usize::from(word.has_letter());
+                }
+                page.words.push(xxh3_64(word.bytes()) as u32);
                 has_own = has_own || own.may_begin(&word);
             }
             if page.words.len() == start {
                 continue;
             }
             let fold = Fold::of(&page.words[start..]);
-            let position = (path ^ (path >> 32)) as u32;
-            page.blocks.push(TextBlock { position, text: chrome.finish(), start: start as u32, fold });
+            let is_sentence = letters == WORDS_OF_SENTENCE && !with_digits.is_empty();
+            let without_digits =
+                if is_sentence { fold_without(&page.words, start, &with_digits) } else { fold };
+            page.blocks.push(TextBlock {
+                position: (path ^ (path >> 32)) as u32,
+                text: TextBlock::text_of(without_digits),
+                start: start as u32,
+                fold,
+            });
             if has_own {
                 let known = page.own.len();
                 written.clear();
@@ -204,37 +220,21 @@ fn each_without_own(words: &[u32], block: &TextBlock, own: &[OwnRange], mut each
     replaced
 }
 
-/// The least number of words without a digit in a sentence.
+/// The least number of words with letters and without digits in a sentence.
 const WORDS_OF_SENTENCE: usize = 3;
+/// The kind of the hashes of texts.
+const TEXT: u64 = 15;
+/// The word in place of one with digits.
+const WITH_DIGIT: u32 = 0;
 
-/// The hash by which blocks of chrome are recognised. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is
-/// the same on each visit.
-struct ChromeHash {
-    /// Of all words; no longer computed in a sentence.
-    all: Mix,
-    /// With one word for all with digits.
-    sentence: Mix,
-    /// The number of words with letters and without digits, up to [`WORDS_OF_SENTENCE`].
-    letters: usize,
-}
-
-impl Default for ChromeHash {
-    fn default() -> Self {
-        Self { all: Mix::new(3), sentence: Mix::new(3), letters: 0 }
+/// The words from a place on, one word in place of each of those with these numbers.
+fn fold_without(words: &[u32], start: usize, numbers: &[usize]) -> Fold {
+    let (mut fold, mut at) = (Fold::default(), start);
+    for number in numbers {
+        fold.append(Fold::of(&words[at..*number]));
+        fold.push(WITH_DIGIT);
+        at = number + 1;
     }
-}
-
-impl ChromeHash {
-    #[inline]
-    fn push(&mut self, word: &Word<'_>, hash: u64) {
-        self.sentence = self.sentence.with(if word.has_digit { 0 } else { hash });
-        if self.letters < WORDS_OF_SENTENCE {
-            self.all = self.all.with(hash);
-            self.letters += usize::from(!word.has_digit && word.has_letter());
-        }
-    }
-
-    fn finish(self) -> u32 {
-        if self.letters == WORDS_OF_SENTENCE { self.sentence.0 as u32 } else { self.all.0 as u32 }
-    }
+    fold.append(Fold::of(&words[at..]));
+    fold
 }
