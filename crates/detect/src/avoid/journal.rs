@@ -69,6 +69,12 @@ pub(crate) enum Event<'a> {
         url: Cow<'a, str>,
         page: u32,
     },
+    /// A URL was skipped that would have the content of a page to which one page alone links.
+    Same {
+        site: Cow<'a, str>,
+        url: Cow<'a, str>,
+        page: u32,
+    },
     /// A page was fetched again.
     FetchedAgain {
         site: Cow<'a, str>,
@@ -250,7 +256,8 @@ impl OlderTexts {
 fn write(out: &mut Vec<u8>, event: &Event<'_>) {
     let (kind, site, url) = match event {
         Event::Discover { site, url, .. } => (1, site, url),
-        // 2 and 3 are those of the first format, 8 is that of the second, 7 and 14 are those up to the sixth; 11 came with the fourth, 12 and 13 with the fifth.
+        // 2 and 3 are those of the first format, 8 is that of the second, and 7 and 14 are those up to the sixth; 11 came with the fourth, 12 and 13 with the
+        // fifth, and 17 with the seventh.
         Event::Learn { site, url, .. } => (15, site, url),
         Event::LearnTexts { site, url, .. } => (9, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
@@ -261,6 +268,7 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
         Event::Refuse { site, url, .. } => (12, site, url),
         Event::Order { site } => (13, site, &NO_URL),
         Event::FetchedAgain { site, url, .. } => (16, site, url),
+        Event::Same { site, url, .. } => (17, site, url),
     };
     out.push(kind);
     put_text(out, site);
@@ -298,7 +306,9 @@ fn write(out: &mut Vec<u8>, event: &Event<'_>) {
             out.extend_from_slice(&page.to_le_bytes());
             put_text(out, named);
         }
-        Event::Link { page, .. } | Event::Refuse { page, .. } => out.extend_from_slice(&page.to_le_bytes()),
+        Event::Link { page, .. } | Event::Refuse { page, .. } | Event::Same { page, .. } => {
+            out.extend_from_slice(&page.to_le_bytes());
+        }
         Event::GiveBack { .. } | Event::Order { .. } => {}
     }
 }
@@ -356,6 +366,7 @@ fn read(rest: &mut &[u8]) -> Option<Event<'static>> {
         12 => Event::Refuse { site, url, page: value(rest)? },
         13 => Event::Order { site },
         14 | 16 => Event::FetchedAgain { site, url, text: Cow::Owned(page_text(rest, true)?) },
+        17 => Event::Same { site, url, page: value(rest)? },
         _ => return None,
     })
 }

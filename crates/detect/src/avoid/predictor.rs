@@ -361,6 +361,11 @@ impl Predictor {
                 row: prediction.key,
             });
             self.site(site).skip(&raw, prediction.key, threshold);
+            if let Some(page) = prediction.page
+                && self.site(site).has_content_of(hash, page)
+            {
+                self.journal.add(|| Event::Same { site: site.into(), url: url.as_str().into(), page });
+            }
             return Decision::Skip(reason);
         }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
@@ -539,6 +544,8 @@ impl Predictor {
         self.site(site).is_page_of(number, hash_of(url));
         if is_new {
             self.site(site).has_new_content(hash_of(url));
+        } else if let Some(first) = self.site(site).first_page_like(number) {
+            self.site(site).has_content_of(hash_of(url), first);
         }
         let mut learnt = vec![url.clone()];
         while let Some(to) = learnt.pop() {
@@ -677,6 +684,11 @@ impl Predictor {
             Event::Link { site, url, page } => {
                 if let Ok(url) = Url::parse(&url) {
                     self.site(&site).link(hash_of(&url), page);
+                }
+            }
+            Event::Same { site, url, page } => {
+                if let Ok(url) = Url::parse(&url) {
+                    self.site(&site).has_content_of(hash_of(&url), page);
                 }
             }
             Event::Learn { site, url, text } => {

@@ -438,6 +438,18 @@ impl Site {
         self.leads.rank(url)
     }
 
+    /// Records that the URL with this hash has the content that was new on this page, or is skipped because it would have it; returns whether that changes
+    /// anything.
+    pub(crate) fn has_content_of(&mut self, url: u64, first: u32) -> bool {
+        self.leads.has_content_of(url, first)
+    }
+
+    /// The first page with the content of a page.
+    pub(crate) fn first_page_like(&self, page: u32) -> Option<u32> {
+        let content = self.content_of.get(page as usize).copied().flatten();
+        content.map(|content| self.contents.page(content))
+    }
+
     /// Records that the page of the URL with this hash had new content.
     pub(crate) fn has_new_content(&mut self, url: u64) {
         self.leads.has_new_content(url);

@@ -35,11 +35,15 @@ const MAX_LEADS: usize = 100_000;
 const MAX_SLOTS: usize = 32;
 /// A value is looked for in slots with other names, and within other values, if it has so many bytes: shorter ones are equal by chance.
 const LEAST_BYTES: usize = 4;
-/// What a test without new content leaves of the worth of a form, which begins with 1, if new content was certain. The share is raised to the root of the
+/// What a test without new content leaves of the worth of a form, which begins with 1 or less, if new content was certain. The share is raised to the root of the
 /// probability of new content: a copy that was certain leaves all, and one that was likely counts for less than a surprise.
 const DECAY: f32 = 0.65;
 /// A form of less worth is no reason to fetch a page: after six tests in a row that brought nothing new.
 const LEAST_WORTH: f32 = 0.1;
+/// If more tests than this, for each link that led to new content and one more, were made of all forms, a form begins with less: with twice as many with a
+/// half, and so on, but always with enough for three tests.
+const USUAL_TESTS: f32 = 8.0;
+const LEAST_WORTH_AT_FIRST: f32 = 2.5 * LEAST_WORTH;
 /// The worth at the beginning of a form of which the crawl followed no link so far: enough for one test.
 const WORTH_OF_REFUSED: f32 = 1.5 * LEAST_WORTH;
 /// The most outcomes of tests of a form that are remembered.
@@ -143,6 +147,9 @@ pub(super) struct Forms {
     of_pages: HashMap<u64, Vec<u32>>,
     /// By the key of a URL.
     leads: HashMap<u64, Lead>,
+    /// The sum of the weights of the tests of all forms, and the number of links that led to new content.
+    tests: f32,
+    rewards: f32,
 }
 
 impl Forms {
@@ -191,11 +198,13 @@ impl Forms {
             let form = &mut self.forms[form as usize];
             if !lead.is_charged {
                 form.charge(lead.rank, weight);
+                self.tests += weight;
             } else if !is_new {
                 form.weigh(lead.rank, weight);
             }
             if is_new {
                 form.reward();
+                self.rewards += 1.0;
             }
         }
     }
@@ -256,6 +265,11 @@ impl Forms {
                 lead.rank = rank(page.number);
             }
         }
+    }
+
+    /// The worth of a form without tests: less than 1 if links of other forms hardly ever led to new content.
+    fn worth_at_first(&self) -> f32 {
+        (USUAL_TESTS * (self.rewards + 1.0) / self.tests.max(1.0)).clamp(LEAST_WORTH_AT_FIRST, 1.0)
     }
 
     /// The index of a page among those learnt last.
@@ -323,7 +337,7 @@ impl Forms {
         let expected = applying.iter().filter(|number| !(is_followed && form(number).is_refused));
         let expected = expected.filter_map(|number| {
             let form = form(number);
-            let worth = form.worth(rank);
+            let worth = form.worth(rank, self.worth_at_first());
             let key = (worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
             let is_known = self.known.contains(&key) || self.refused.contains(&key);
             (!is_known).then(|| ExpectedLink { form: *number, worth, key, raw: form.link_of(raw) })
@@ -340,6 +354,7 @@ impl Forms {
             }
             tested.push(link.form);
             self.forms[link.form as usize].charge(rank, 1.0);
+            self.tests += 1.0;
             let lead = self.leads.entry(link.key).or_default();
             if !std::mem::replace(&mut lead.is_charged, true) {
                 lead.forms.clear();
@@ -430,10 +445,10 @@ impl Form {
         self.outcomes.push_back(outcome);
     }
 
-    /// What a test at a page with this rank is worth. That a crawl ends at some distance, or with some pages, is a reason why links lead to nothing, so a
+    /// What a test at a page with this rank is worth; `first` is what the first test of a form is worth. That a crawl ends at some distance, or with some pages, is a reason why links lead to nothing, so a
     /// test says nothing about pages that a breadth-first crawl fetches before.
-    fn worth(&self, rank: u64) -> f32 {
-        let first = if self.is_refused { WORTH_OF_REFUSED } else { 1.0 };
+    fn worth(&self, rank: u64, first: f32) -> f32 {
+        let first = if self.is_refused { WORTH_OF_REFUSED } else { first };
         self.outcomes.iter().fold(first, |worth: f32, outcome| match outcome {
             None => (worth + 1.0 - DECAY).min(1.0),
             Some(test) if test.rank <= rank => worth * DECAY.powf(test.weight),
@@ -667,6 +682,26 @@ mod tests {
         assert!((worth - DECAY.powf(0.02f32.sqrt())).abs() < 1e-3, "{worth}");
         forms.came(whole_key(&raw("/git?id=fourth")), true, 0.98);
         assert_eq!(worths(&forms, "/git/log?id=other"), [1.0], "it was fetched after all, and is new");
+    }
+
+    #[test]
+    fn forms_are_tested_less_often_where_no_form_led_to_anything_new() {
+        let tests = |earlier: usize, is_new: bool| {
+            let mut forms = learnt();
+            for test in 0..earlier {
+                forms.leads.insert(test as u64, Lead { forms: [0].into_iter().collect(), ..Lead::default() });
+                forms.came(test as u64, is_new, 0.0);
+            }
+            forms.forms[0].outcomes.clear();
+            let mut tests = 0;
+            while let expected @ [_, ..] = &forms.expected(&raw(&format!("/git/log?id=page{tests}")), 0)[..] {
+                forms.test(expected, 0);
+                tests += 1;
+            }
+            tests
+        };
+        assert_eq!([0, 2, 16, 1_000].map(|earlier| tests(earlier, false)), [6, 6, 4, 3]);
+        assert_eq!(tests(1_000, true), 6);
     }
 
     #[test]

@@ -96,6 +96,25 @@ impl Leads {
         }
     }
 
+    /// Records that the URL with this hash has the content that was new on this page, or is skipped because it would have it; returns whether that changes
+    /// anything. If different pages link to the two, the content is not lost with one of them: a copy that alone links to one has led to nothing.
+    pub(super) fn has_content_of(&mut self, url: u64, first: u32) -> bool {
+        let Some(first) = self.pages.get(first as usize).map(|page| PackedKey::from(page.url)) else {
+            return false;
+        };
+        let other = self.found.get(&PackedKey::from(url)).copied();
+        let Some(found) = self.found.get_mut(&first).filter(|found| found.is_only) else { return false };
+        let Found { nearest: only, is_new, .. } = *found;
+        if other.is_some_and(|other| other.is_only && other.nearest == only) {
+            return false;
+        }
+        found.is_only = false;
+        if is_new {
+            self.count(only, -1);
+        }
+        true
+    }
+
     /// Whether the URL with this hash may have been found on a page.
     pub(super) fn may_be_found(&self, url: u64) -> bool {
         self.found.len() >= MAX_FOUND || self.found.contains_key(&PackedKey::from(url))
@@ -342,6 +361,25 @@ mod tests {
         assert_eq!((leads.share(7), leads.share_of_kind(7, 9)), (0.0, 0.0));
         leads.is_copy(1, 8);
         assert_eq!(leads.share(8), 1.0);
+    }
+
+    #[test]
+    fn a_copy_leads_to_nothing_if_another_page_leads_to_the_same_content() {
+        let mut leads = Leads::default();
+        leads.is_copy(0, 7);
+        leads.learn(50, 0);
+        for url in [100, 101] {
+            leads.find(url, 0);
+        }
+        leads.find(102, 1);
+        leads.learn(100, 2);
+        leads.has_new_content(100);
+        assert_eq!(leads.share(7), 1.0);
+        assert!(!leads.has_content_of(100, 2) && !leads.has_content_of(101, 2), "only the copy links to 101");
+        assert!(!leads.has_content_of(102, 9), "there is no such page");
+        assert_eq!(leads.share(7), 1.0);
+        assert!(leads.has_content_of(102, 2) && !leads.has_content_of(102, 2));
+        assert_eq!(leads.share(7), 0.0);
     }
 
     /// The start (hash 1) links to 2 and 3, 2 to 4 and 3 to 5; the crawl is depth-first, from 3 on.

@@ -411,11 +411,26 @@ fn a_restart_keeps_redirects_and_claims() {
     }
 }
 
+/// Another way to what a copy leads to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum OtherWay {
+    Nothing,
+    Link,
+    /// A page with the same content, to which another page links.
+    SameContent,
+    /// The same, and it is skipped.
+    SkippedContent,
+}
+
 #[test]
 fn what_copies_alone_lead_to_is_not_given_up_at_the_end() {
-    for (links_of_others, is_fetched) in [(false, true), (true, false)] {
+    for way in [OtherWay::Nothing, OtherWay::Link, OtherWay::SameContent, OtherWay::SkippedContent] {
         let mut predictor = predictor();
         predictor.keep_journal();
+        for n in 100..140 {
+            learn(&mut predictor, &format!("/more/{n}"), n);
+            learn(&mut predictor, &format!("/more/{n}?sid={n}a"), n);
+        }
         for n in 0..40 {
             learn(&mut predictor, &format!("/article?id={n}&sid={n}a"), n);
             let copy = learn(&mut predictor, &format!("/article?id={n}&sid={n}b"), n);
@@ -423,9 +438,19 @@ fn what_copies_alone_lead_to_is_not_given_up_at_the_end() {
                 let more = format!("/more/{n}");
                 predictor.discover(SITE, &url(&more), Some(LinkContext { page: copy, position: 3 }));
                 learn(&mut predictor, &more, 1_000 + n);
-                if links_of_others {
-                    let other = learn(&mut predictor, &format!("/list/{n}"), 2_000 + n);
-                    predictor.link(SITE, &url(&more), LinkContext { page: other, position: 4 });
+                let page = learn(&mut predictor, &format!("/list/{n}"), 2_000 + n);
+                let (link, again) = (LinkContext { page, position: 4 }, format!("{more}?sid={n}b"));
+                match way {
+                    OtherWay::Nothing => {}
+                    OtherWay::Link => predictor.link(SITE, &url(&more), link),
+                    OtherWay::SameContent | OtherWay::SkippedContent => {
+                        predictor.discover(SITE, &url(&again), Some(link));
+                        if way == OtherWay::SameContent {
+                            learn(&mut predictor, &again, 1_000 + n);
+                        } else {
+                            assert!(is_skipped(&mut predictor, &again));
+                        }
+                    }
                 }
             }
         }
@@ -434,8 +459,9 @@ fn what_copies_alone_lead_to_is_not_given_up_at_the_end() {
         for predictor in [&mut predictor, &mut restored] {
             assert!(is_skipped(predictor, "/article?id=7&sid=new"));
             let decision = predictor.decide(SITE, &url("/article?id=7&sid=new"), Attempt::Last);
-            assert_eq!(matches!(decision, Decision::Explore(_)), is_fetched, "{decision:?}");
-            assert_eq!(matches!(decision, Decision::Drop(_)), !is_fetched, "{decision:?}");
+            let is_fetched = way == OtherWay::Nothing;
+            assert_eq!(matches!(decision, Decision::Explore(_)), is_fetched, "{way:?}: {decision:?}");
+            assert_eq!(matches!(decision, Decision::Drop(_)), !is_fetched, "{way:?}: {decision:?}");
         }
     }
 }
