@@ -162,15 +162,15 @@ impl Chrome {
         page: &'a PageText,
         is_common: impl Fn(usize, &TextBlock) -> bool,
     ) -> PageContent<'a> {
+        let mut blocks = Blocks::with_capacity(page.blocks.len());
         let all = page.blocks.iter().enumerate();
-        let own: SmallVec<[(u32, &TextBlock); 64]> = all
-            .filter(|(index, block)| !is_common(*index, block))
-            .map(|(number, block)| (number as u32, block))
-            .collect();
-        let restored = self.restored(&own);
-        let is_content = |position: u32| !self.is_beside(position) || restored.contains(&position);
-        let mut blocks: Blocks =
-            own.iter().filter(|(_, block)| is_content(block.position)).map(|(number, _)| *number).collect();
+        blocks
+            .extend(all.filter(|(index, block)| !is_common(*index, block)).map(|(number, _)| number as u32));
+        if !(self.identity.is_empty() && self.changing.is_empty()) {
+            let restored = self.restored(page, &blocks);
+            let is_content = |position: u32| !self.is_beside(position) || restored.contains(&position);
+            blocks.retain(|number| is_content(page.blocks[*number as usize].position));
+        }
         let words: u32 = blocks.iter().map(|block| page.blocks[*block as usize].words()).sum();
         if words < MIN_CONTENT && page.words.len() >= WHOLE_PAGE {
             blocks = (0..page.blocks.len() as u32).collect();
@@ -180,11 +180,11 @@ impl Chrome {
 
     /// The positions of chrome that are content on this page, because little else would remain: chrome is what surrounds a content,
     /// so at least half of the words are content. The positions with most words come first: a headline stays chrome where a table does not.
-    fn restored(&self, own: &[(u32, &TextBlock)]) -> SmallVec<[u32; 4]> {
+    fn restored(&self, page: &PageText, own: &[u32]) -> SmallVec<[u32; 4]> {
         let mut restored = SmallVec::new();
         let (mut all, mut identity) = (0, 0);
         let mut positions: SmallVec<[(u32, u32); 8]> = SmallVec::new();
-        for (_, block) in own {
+        for block in own.iter().map(|number| &page.blocks[*number as usize]) {
             all += block.words();
             if self.is_beside(block.position) {
                 identity += block.words();
