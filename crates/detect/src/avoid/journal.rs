@@ -215,8 +215,8 @@ impl Predictor {
 
 /// The texts of blocks in a batch of an older format, where their hashes were others.
 ///
-/// A block without numbers has its hash of today. That of a sentence with numbers is not known, because its words say no more which of them were numbers, and
-/// the older hash stays: pages of today have the same sentence, with any words where the older ones differ.
+/// A block without numbers is given the hash that it would have now. For a sentence with numbers that is not possible, because only the hashes of its words are
+/// known, and the older hash stays. New pages are compared with such sentences word by word; where the older ones differ, any word will do.
 #[derive(Debug, Default)]
 struct OlderTexts {
     /// By position and text, the words of the first block.

@@ -40,9 +40,10 @@ const LEAST_BYTES: usize = 4;
 const DECAY: f32 = 0.65;
 /// A form of less worth is no reason to fetch a page: after six tests in a row that brought nothing new.
 const LEAST_WORTH: f32 = 0.1;
-/// If more tests than this, for each link that led to new content and one more, were made of all forms, a form begins with less: with twice as many with a
-/// half, and so on, but always with enough for three tests.
+/// So many tests of all forms are usual for each link that led to new content, of which one more is assumed. After twice as many a form begins with half of the
+/// worth, and so on.
 const USUAL_TESTS: f32 = 8.0;
+/// A form begins with enough for three tests at least.
 const LEAST_WORTH_AT_FIRST: f32 = 2.5 * LEAST_WORTH;
 /// The worth at the beginning of a form of which the crawl followed no link so far: enough for one test.
 const WORTH_OF_REFUSED: f32 = 1.5 * LEAST_WORTH;
