@@ -233,12 +233,15 @@ fn pages_that_differ_in_a_place_that_does_not_change_are_different() {
     assert!(!is_skipped(&mut predictor, "/item?id=item40&sid=new"));
 }
 
+fn restored(journal: &[u8]) -> Predictor {
+    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
+    Predictor::restored(options, [journal]).expect("it is read")
+}
+
 #[test]
 fn a_journal_of_the_first_format_is_read() {
     // Written by the version before: 90 articles, each with a session id that does not matter, with redirects and claims.
-    let journal = include_bytes!("../../data/avoid-journal-1.bin");
-    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
-    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    let mut predictor = restored(include_bytes!("../../data/avoid-journal-1.bin"));
     assert!(is_skipped(&mut predictor, "/article?id=7&sid=new"));
     assert!(!is_skipped(&mut predictor, "/article?id=999"));
     // It goes on with pages of today.
@@ -282,9 +285,7 @@ fn a_journal_of_the_second_format_is_read() {
 fn a_journal_of_the_third_format_is_read() {
     // Written by the version before: 60 articles, each under two sessions. The second copies of the first ten lead to notes, to which other
     // copies link later. A request for the seventh under a new session was skipped.
-    let journal = include_bytes!("../../data/avoid-journal-3.bin");
-    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
-    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    let mut predictor = restored(include_bytes!("../../data/avoid-journal-3.bin"));
     assert!(is_skipped(&mut predictor, "/article?id=art7&sid=waits"));
     let decision = predictor.decide(SITE, &url("/article?id=art7&sid=waits"), Attempt::Last);
     assert!(matches!(decision, Decision::Drop(_)), "its notes are known: {decision:?}");
@@ -297,9 +298,7 @@ fn a_journal_of_the_third_format_is_read() {
 fn a_journal_of_the_fourth_format_is_read() {
     // Written by the version before: 60 articles, each under two sessions. The second copies of the first ten lead to notes, to which other
     // copies link later. Further copies of four articles were fetched for their notes; that of the last is on its way.
-    let journal = include_bytes!("../../data/avoid-journal-4.bin");
-    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
-    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    let mut predictor = restored(include_bytes!("../../data/avoid-journal-4.bin"));
     let is_explored = [14, 15, 16].map(|n| {
         let path = format!("/article?id=art{n}&sid=new");
         assert!(is_skipped(&mut predictor, &path));
@@ -312,9 +311,7 @@ fn a_journal_of_the_fourth_format_is_read() {
 fn a_journal_of_the_fifth_format_is_read() {
     // Written by the version before: 60 articles, each under two sessions. Copies link to notes, which were found for the first ten and are not
     // followed for the others, and to votes, which are never followed.
-    let journal = include_bytes!("../../data/avoid-journal-5.bin");
-    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
-    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    let mut predictor = restored(include_bytes!("../../data/avoid-journal-5.bin"));
     for n in [7, 40] {
         let path = format!("/article?id=art{n}&sid=new");
         assert!(is_skipped(&mut predictor, &path), "{n}");
@@ -335,9 +332,7 @@ fn framed(path: &str, n: usize, visit: usize) -> PageText {
 fn a_journal_of_the_sixth_format_is_read() {
     // Written by the version before: 60 articles, each with a session, too, and at an older address, and as many authors. All pages have a menu, and a line
     // with numbers that are different on each of them.
-    let journal = include_bytes!("../../data/avoid-journal-6.bin");
-    let options = Options { warmup: 0, exploration: 0.0, ..Options::default() };
-    let mut predictor = Predictor::restored(options, [&journal[..]]).expect("it is read");
+    let mut predictor = restored(include_bytes!("../../data/avoid-journal-6.bin"));
     assert!(is_skipped(&mut predictor, "/article?id=art7&sid=new"));
     // What surrounds the contents is the same on pages of today.
     for n in 0..40 {
