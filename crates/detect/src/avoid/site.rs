@@ -24,6 +24,7 @@ mod aspects;
 mod forms;
 mod indexes;
 mod leads;
+mod page_sample;
 mod relations;
 mod runs;
 mod view;
@@ -472,10 +473,14 @@ impl Site {
         let rank = self.leads.rank(url);
         let mut expected = self.forms.expected(raw, rank);
         let followed = self.leads.share_followed(rank);
+        // The start page links to the pages from which the others are found, and only these tell how far away they are: such a page is fetched for any link.
+        let is_near_start = leads::depth(rank) <= 1;
         expected.retain(|link| {
             let target = self.target(&link.raw);
             let is_new = 1.0 - self.expectation(&self.hypotheses(&target, &[]));
-            f64::from(link.worth) * is_new * followed >= LEAST_EXPECTED
+            let worth = f64::from(link.worth) * is_new * followed;
+            worth >= LEAST_EXPECTED
+                && (is_near_start || worth * self.forms.share_with(link) >= LEAST_EXPECTED)
                 && self.predict(&link.raw, &target, &[], true).probability <= threshold
         });
         self.forms.test(&expected, rank);

@@ -12,6 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::page_sample::{PageSample, SampledPage, values_of};
 use super::{whole_key, whole_key_of};
 use crate::avoid::kinds::Kind;
 use crate::avoid::shape::{Mix, Name, RawSlot};
@@ -135,6 +136,8 @@ pub(super) struct ExpectedLink {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forms {
     recent: VecDeque<RecentPage>,
+    /// Pages that were learnt, by the names of their slots.
+    sample: PageSample,
     /// The keys of all URLs that were found.
     known: HashSet<u64>,
     /// The keys of URLs that pages link to and the crawl does not fetch.
@@ -156,9 +159,11 @@ pub(super) struct Forms {
 impl Forms {
     /// Records a page that was learnt, and whether its content was known.
     pub(super) fn learn(&mut self, number: u32, raw: &[RawSlot], target: &Target, is_copy: bool) {
+        let key = whole_key(raw);
         if self.known.len() < MAX_KNOWN {
-            self.known.insert(whole_key(raw));
+            self.known.insert(key);
         }
+        self.sample.add(names_of(raw), key, raw);
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
@@ -326,12 +331,10 @@ impl Forms {
     /// found yet.
     pub(super) fn expected(&self, raw: &[RawSlot], rank: u64) -> Vec<ExpectedLink> {
         let Some(forms) = self.of_pages.get(&names_of(raw)) else { return Vec::new() };
-        let values: SmallVec<[u64; 8]> = raw.iter().map(|slot| xxh3_64(slot.value.as_bytes())).collect();
+        let values = values_of(raw);
         let form = |number: &u32| &self.forms[*number as usize];
-        let applies =
-            |form: &Form| form.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value);
         let applying: SmallVec<[u32; 16]> =
-            forms.iter().copied().filter(|number| applies(form(number))).collect();
+            forms.iter().copied().filter(|number| form(number).applies(&values)).collect();
         // A crawl with a limit of depth or pages follows links of pages near its start that it does not follow on later ones. So forms of refused links are
         // tried, but only if no link of such pages was followed.
         let is_followed = applying.iter().any(|number| !form(number).is_refused);
@@ -340,10 +343,27 @@ impl Forms {
             let form = form(number);
             let worth = form.worth(rank, self.worth_at_first());
             let key = (worth >= LEAST_WORTH).then(|| form.key(raw, &values))?;
-            let is_known = self.known.contains(&key) || self.refused.contains(&key);
-            (!is_known).then(|| ExpectedLink { form: *number, worth, key, raw: form.link_of(raw) })
+            (!self.is_found(key)).then(|| ExpectedLink { form: *number, worth, key, raw: form.link_of(raw) })
         });
         expected.collect()
+    }
+
+    /// The share of the pages to which a form applies that have a link of it, whichever page was the first to link there. If links of a form are often missing, one
+    /// to which no page links is probably missing, too: it would be on the page that is asked about and on no other.
+    pub(super) fn share_with(&self, link: &ExpectedLink) -> f64 {
+        let form = &self.forms[link.form as usize];
+        let of_kind = self.sample.of(names_of(&form.page));
+        let (mut pages, mut with_link) = (1, 1);
+        for SampledPage { raw, values } in of_kind.filter(|page| form.applies(&page.values)) {
+            pages += 1;
+            with_link += i32::from(self.is_found(form.key(raw, values)));
+        }
+        f64::from(with_link) / f64::from(pages)
+    }
+
+    /// Whether any page links to the URL with this key, whether the crawl fetches it or not.
+    fn is_found(&self, key: u64) -> bool {
+        self.known.contains(&key) || self.refused.contains(&key)
     }
 
     /// Records that a page with this rank is fetched for these links. A page is one test of a form, however many such links it has.
@@ -455,6 +475,11 @@ impl Form {
             Some(test) if test.rank <= rank => worth * DECAY.powf(test.weight),
             Some(_) => worth,
         })
+    }
+
+    /// Whether a page whose slots have values with these hashes is one of those to which the form applies.
+    fn applies(&self, values: &[u64]) -> bool {
+        self.conditions.iter().all(|(slot, value)| values[usize::from(*slot)] == *value)
     }
 
     /// The key of the URL to which the link of a page leads; `values` are the hashes of the values of the page.
@@ -703,6 +728,22 @@ mod tests {
         };
         assert_eq!([0, 2, 16, 1_000].map(|earlier| tests(earlier, false)), [6, 6, 4, 3]);
         assert_eq!(tests(1_000, true), 6);
+    }
+
+    #[test]
+    fn the_pages_to_which_a_form_applies_tell_how_many_have_its_link() {
+        let share = |without_link: u32| {
+            let mut forms = learnt();
+            for number in 0..without_link {
+                learn(&mut forms, 10 + number, &format!("/git/log?id=other{number}"));
+                learn(&mut forms, 1_000 + number, &format!("/page?id=other{number}"));
+            }
+            let expected = forms.expected(&raw("/git/log?id=fourth"), 0);
+            forms.share_with(&expected[0])
+        };
+        assert_eq!(share(0), 1.0, "the three pages that were learnt have it");
+        assert_eq!(share(4), 0.5, "four of eight, of which one is assumed");
+        assert_eq!(share(60), 4.0 / 64.0);
     }
 
     #[test]

@@ -316,9 +316,14 @@ impl Leads {
     }
 }
 
+/// The number of links from the start to a URL with this rank, on the shortest way that is known.
+pub(super) fn depth(rank: u64) -> u64 {
+    rank >> DEPTH_SHIFT
+}
+
 /// The rank of the URL of the link at this place of a page with this rank.
 fn below(rank: u64, place: u8) -> u64 {
-    let depth = rank >> DEPTH_SHIFT;
+    let depth = depth(rank);
     let shift = DEPTH_SHIFT.checked_sub(u8::BITS * (depth as u32 + 1));
     let place = shift.map_or(0, |shift| u64::from(place) << shift);
     let path = rank & ((1 << DEPTH_SHIFT) - 1);
