@@ -589,6 +589,8 @@ fn where_most_links_are_refused_few_copies_are_fetched_for_links() {
 #[test]
 fn a_restart_keeps_which_pages_say_whether_links_are_followed() {
     let mut predictor = articles_with_notes(true);
+    // Most articles have notes.
+    (30..60).for_each(|n| predictor.discover(SITE, &url(&format!("/notes?of=art{n}")), None));
     let far = way_from_the_start(&mut predictor, 5);
     let far_page = |predictor: &mut Predictor, path: &str, content: usize| {
         predictor.discover(SITE, &url(path), Some(LinkContext { page: far, position: 9 }));
@@ -613,7 +615,7 @@ fn a_restart_keeps_which_pages_say_whether_links_are_followed() {
     assert!((1..5).contains(&in_vain), "{in_vain}");
     // With more pages, all pages are looked at again.
     (60..72).for_each(|n| refused_page(&mut predictor, n));
-    let decision = at_the_far_end(&mut predictor, 30);
+    let decision = at_the_far_end(&mut predictor, 29);
     assert!(matches!(decision, Decision::Drop(_)), "{decision:?}");
     // Links are followed on further pages, but these are too few for another look.
     for n in 72..75 {
