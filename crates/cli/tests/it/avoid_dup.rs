@@ -142,7 +142,9 @@ fn each_rule_says_what_it_rests_on_and_what_it_may_have_lost() {
     for rule in listed {
         let (explored, lost) = (number(rule, "explored"), number(rule, "explored_new"));
         assert!(number(rule, "skipped") + explored > 0.0, "only rules that were used are listed: {rule}");
-        if explored > 0.0 {
+        // Pages that were given back at the end are explored, too, but no sample of the skips. Which rule decides about them is up to the order of the answers.
+        if !rule["estimated_loss"].is_null() {
+            assert!(explored > 0.0, "{rule}");
             explored_at_all += 1;
             assert_eq!(number(rule, "estimated_loss") == 0.0, lost == 0.0, "{rule}");
             // The explored share rises and falls with the order in which pages arrive; then explored pages count with different weights, which
@@ -151,7 +153,7 @@ fn each_rule_says_what_it_rests_on_and_what_it_may_have_lost() {
             let most = number(rule, "estimated_loss_most");
             assert!(least - 1e-4 < most && most < 5.0 * least, "{least}: {rule}");
         } else {
-            assert!(rule["estimated_loss"].is_null(), "{rule}");
+            assert!(rule["estimated_loss_most"].is_null(), "{rule}");
         }
     }
     assert!(explored_at_all > 0, "{rules}");
