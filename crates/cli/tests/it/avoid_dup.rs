@@ -142,7 +142,8 @@ fn each_rule_says_what_it_rests_on_and_what_it_may_have_lost() {
     for rule in listed {
         let (explored, lost) = (number(rule, "explored"), number(rule, "explored_new"));
         assert!(number(rule, "skipped") + explored > 0.0, "only rules that were used are listed: {rule}");
-        // Pages that were given back at the end are explored, too, but no sample of the skips. Which rule decides about them is up to the order of the answers.
+        // Skipped pages that are fetched at the end for their links count as explored, but are no sample of the skips, so a rule may have no estimate. Which rule
+        // skips them depends on the order of the answers.
         if !rule["estimated_loss"].is_null() {
             assert!(explored > 0.0, "{rule}");
             explored_at_all += 1;

@@ -53,8 +53,9 @@ const IDENTITY_VALUES: u8 = 8;
 const WORTH_WAITING: f64 = 0.35;
 /// If more of the contents that are remembered of a key differ, what tells them apart matters.
 const SEVERAL_CONTENTS: usize = CONTENTS_OF_KEY / 2;
-/// A link that a skipped page is thought to have is a reason to fetch it if new content is behind it with this probability at least: the worth of a
-/// form times the probability that what it leads to is not known. It bounds what is fetched for links that are nearly always copies.
+/// A link that a skipped page is thought to have is a reason to fetch it if new content is behind it with this probability at least: the worth of its
+/// form, times the share of pages that have such a link, times the share of links that are followed, times the probability that what it leads to is not known. It
+/// bounds what is fetched for links that are nearly always missing or copies.
 const LEAST_EXPECTED: f64 = 0.03;
 /// A content that came unexpectedly this often within a number of pages is a wall: a log-in page, an error, a ban.
 const WALL: u32 = 10;
@@ -473,14 +474,17 @@ impl Site {
         let rank = self.leads.rank(url);
         let mut expected = self.forms.expected(raw, rank);
         let followed = self.leads.share_followed(rank);
-        // The start page links to the pages from which the others are found, and only these tell how far away they are: such a page is fetched for any link.
+        // The pages to which the start page links are asked for any link that they may have: without them, pages behind them seem to be farther away than they are.
         let is_near_start = leads::depth(rank) <= 1;
         expected.retain(|link| {
+            let share = if is_near_start { 1.0 } else { self.forms.share_with(link) };
+            let worth = f64::from(link.worth) * followed * share;
+            if worth < LEAST_EXPECTED {
+                return false;
+            }
             let target = self.target(&link.raw);
             let is_new = 1.0 - self.expectation(&self.hypotheses(&target, &[]));
-            let worth = f64::from(link.worth) * is_new * followed;
-            worth >= LEAST_EXPECTED
-                && (is_near_start || worth * self.forms.share_with(link) >= LEAST_EXPECTED)
+            worth * is_new >= LEAST_EXPECTED
                 && self.predict(&link.raw, &target, &[], true).probability <= threshold
         });
         self.forms.test(&expected, rank);

@@ -348,8 +348,8 @@ impl Forms {
         expected.collect()
     }
 
-    /// The share of the pages to which a form applies that have a link of it, whichever page was the first to link there. If links of a form are often missing, one
-    /// to which no page links is probably missing, too: it would be on the page that is asked about and on no other.
+    /// The share of the pages to which a form applies that have a link of it, by a sample of the pages that were learnt and one more that has it. Which page was the
+    /// first to link there does not matter. Where pages often lack such a link, a page for which it was found nowhere probably lacks it, too.
     pub(super) fn share_with(&self, link: &ExpectedLink) -> f64 {
         let form = &self.forms[link.form as usize];
         let of_kind = self.sample.of(names_of(&form.page));
@@ -361,7 +361,7 @@ impl Forms {
         f64::from(with_link) / f64::from(pages)
     }
 
-    /// Whether any page links to the URL with this key, whether the crawl fetches it or not.
+    /// Whether the URL with this key was found, whether the crawl fetches it or not.
     fn is_found(&self, key: u64) -> bool {
         self.known.contains(&key) || self.refused.contains(&key)
     }

@@ -589,7 +589,7 @@ fn where_most_links_are_refused_few_copies_are_fetched_for_links() {
 #[test]
 fn a_restart_keeps_which_pages_say_whether_links_are_followed() {
     let mut predictor = articles_with_notes(true);
-    // Most articles have notes.
+    // Two articles in three have notes: for a link that most pages lack, no page would be fetched.
     (30..60).for_each(|n| predictor.discover(SITE, &url(&format!("/notes?of=art{n}")), None));
     let far = way_from_the_start(&mut predictor, 5);
     let far_page = |predictor: &mut Predictor, path: &str, content: usize| {
