@@ -11,8 +11,10 @@ use super::shape::Mix;
 use super::sketch::SIMILAR;
 
 mod grounds;
+mod places;
 
 pub(crate) use grounds::{Basis, Grounds, MOST_TESTS, Sisterhood};
+use places::TestedPlaces;
 
 /// The kind of keys of rows of small pages.
 const SMALL: u64 = 5;
@@ -64,8 +66,6 @@ const MIN_TESTS_OF_SKIP: f64 = 2.0;
 const NEARLY_ALL_PURE: f64 = 0.95;
 /// The highest probability without enough tests: the request is worth a test, and waits for those in flight.
 pub(crate) const UNTESTED: f64 = 0.6;
-/// A row is believed at this multiple of the length of the range at which it was tested, beyond each end of it.
-const REACH: i64 = 2;
 /// A value of a dropped choice that was never tested is like the others once so many of them were.
 const VALUES_TESTED: f64 = 3.0;
 /// The share of copies under a pure row: even those have exceptions, such as a page that changes.
@@ -217,8 +217,8 @@ impl Sisters {
 pub(crate) struct Rows {
     rows: HashMap<u64, Row>,
     sisters: HashMap<u64, Sisters>,
-    /// The lowest and the highest place at which a row was found to hold.
-    ranges: HashMap<u64, (i64, i64)>,
+    /// The places of dropped values at which rows were tested.
+    ranges: HashMap<u64, TestedPlaces>,
     /// By the key of a row; rows under which all copies were exact have none.
     sizes: HashMap<u64, Sizes>,
     pools: HashMap<u64, Pool>,
@@ -284,11 +284,8 @@ impl Rows {
         {
             self.rows.entry(key).or_default().observe(is_dup, keys.is_of_path);
         }
-        if is_dup {
-            for (range, at) in &keys.places {
-                let (low, high) = self.ranges.entry(*range).or_insert((*at, *at));
-                (*low, *high) = ((*low).min(*at), (*high).max(*at));
-            }
+        for (range, at) in &keys.places {
+            self.ranges.entry(*range).or_default().add(*at, is_dup);
         }
         let own = self.rows.entry(keys.own).or_default();
         let before = *own;
@@ -421,10 +418,16 @@ impl Rows {
     /// in it: tests at one end say little about the other end.
     fn is_beyond(&self, keys: &RowKeys) -> bool {
         keys.places.iter().any(|(range, at)| {
-            let Some((low, high)) = self.ranges.get(range) else { return false };
-            let reach = high.saturating_sub(*low).saturating_mul(REACH);
-            *at < low.saturating_sub(reach) || *at > high.saturating_add(reach)
+            let believed = self.ranges.get(range).and_then(TestedPlaces::believed);
+            believed.is_some_and(|(low, high)| *at < low || *at > high)
         })
+    }
+
+    /// Whether a value is nearer to one for which the row failed than to those for which it held.
+    pub(crate) fn is_near_failure(&self, keys: &RowKeys) -> bool {
+        let is_near =
+            |(key, at): &(u64, i64)| self.ranges.get(key).is_some_and(|tested| tested.is_near_failure(*at));
+        keys.places.iter().any(is_near)
     }
 
     /// The probability that is expected, however few tests the row has: by what is known of its sisters, without caution in either direction.

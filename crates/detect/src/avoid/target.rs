@@ -13,7 +13,7 @@ use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, shape};
 /// The most slots of a URL that may be dropped; further ones are always kept.
 const MAX_DROPPABLE: usize = 12;
 /// The most slots that are examined one by one.
-const MAX_SLOTS: usize = 16;
+pub(crate) const MAX_SLOTS: usize = 16;
 
 /// The kinds of keys; keys of different kinds must not be equal.
 const CHANGED: u64 = 20;

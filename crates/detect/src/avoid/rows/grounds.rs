@@ -1,6 +1,6 @@
 //! What a belief rests on, for explanations.
 
-use super::{CLEAN, MIN_TESTS, POOL_WINDOW, REACH, Row, RowKeys, Rows, VALUES_TESTED, WINDOW};
+use super::{CLEAN, MIN_TESTS, POOL_WINDOW, Row, RowKeys, Rows, VALUES_TESTED, WINDOW};
 
 /// The most further tests that are tried to find out how many a hypothesis lacks.
 pub(crate) const MOST_TESTS: u32 = 100;
@@ -106,10 +106,8 @@ impl Rows {
     }
 
     fn span(&self, range: u64, at: i64) -> Option<Span> {
-        let (low, high) = *self.ranges.get(&range)?;
-        let reach = high.saturating_sub(low).saturating_mul(REACH);
-        let believed = (low.saturating_sub(reach), high.saturating_add(reach));
-        Some(Span { at, tested: (low, high), believed })
+        let range = self.ranges.get(&range)?;
+        Some(Span { at, tested: range.held?, believed: range.believed()? })
     }
 
     /// How many further tests like this one would have to succeed: tries them on a copy of the rows that matter.

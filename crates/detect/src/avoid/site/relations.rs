@@ -6,10 +6,11 @@ use super::aspects::Aspect;
 use super::indexes::{Ids, Signature, run_key};
 use super::{Kinship, LinkContext, Site};
 use crate::avoid::content::{ContentId, Contents};
+use crate::avoid::order::Sort;
 use crate::avoid::overrides::PriorKnowledge;
 use crate::avoid::rows::RowKeys;
 use crate::avoid::shape::{Mix, Name, Slot, normal_form};
-use crate::avoid::target::{Target, has};
+use crate::avoid::target::{MAX_SLOTS, Target, has};
 
 /// The kinds of keys of rows; keys of different kinds must not be equal.
 const MOVED: u64 = 40;
@@ -302,13 +303,19 @@ impl Site {
         let mut idle: SmallVec<[Name; 4]> = SmallVec::new();
         let mut dropped = Mix::new(CANONICAL);
         let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
-        for slot in &target.shape.slots {
+        for (index, slot) in target.shape.slots.iter().enumerate() {
             let may_be_idle = slot.name.is_parameter() && slot.prior != PriorKnowledge::Forbidden;
             let is_idle = || {
                 let (parameter, value) = parameter_rows(slot);
                 self.rows.is_idle(parameter, value, slot.prior == PriorKnowledge::Tracking)
             };
-            if may_be_idle && is_idle() {
+            // Old failures are forgotten once enough pages at the other end of an order were copies.
+            let is_near_failure = || {
+                slot.place.sort != Sort::None
+                    && index < MAX_SLOTS
+                    && self.rows.is_near_failure(&target.changed_rows(1 << index))
+            };
+            if may_be_idle && is_idle() && !is_near_failure() {
                 dropped = dropped.with(u64::from(slot.name.0));
                 idle.push(slot.name);
             } else {
