@@ -89,7 +89,7 @@ pub enum AvoidDupScope {
 ///
 /// There is one model ([`huntsman_detect::avoid`]) per registrable domain; nothing is skipped before it has learnt
 /// `avoid_dup_content_initial_queue_limit` pages. It decides when a request is about to be sent. A request whose
-/// content is probably known is put behind the other requests of its host and judged again. A request that a page being
+/// content may be known is put behind the other requests of its host, in breadth-first order, and judged again. A request that a page being
 /// downloaded may settle waits for that page. A request to be skipped waits until its host has nothing else left, neither
 /// in the queue nor in callbacks and pipelines, and is fetched after all if the rule was contradicted meanwhile. A share of the skips (`avoid_dup_content_exploration`)
 /// is fetched at once, which gives evidence and an unbiased estimate of what is lost.
@@ -214,9 +214,14 @@ const MAX_DOUBLINGS: u64 = 6;
 /// After this time in which no page of a site was learnt, no request to it ended, and no page left the pipelines, they are not waited for any longer. It is
 /// the time limit of a download by default.
 const MAX_STALL: Duration = Duration::from_secs(180);
-/// Priority of requests that are put back; lower than any that a spider would ask for.
-const PRIORITY_DEFERRED: i32 = -1_000_000;
-const PRIORITY_SKIPPED: i32 = -2_000_000;
+/// Priority of delayed requests whose content is least likely known; lower than any that a spider would ask for. Each hundredth of probability has a range of
+/// priorities below it, in which the request that a breadth-first crawl would send first comes first.
+const PRIORITY_DELAYED: i32 = -1_000_000;
+const PRIORITIES_OF_PROBABILITY: i32 = 1 << 23;
+/// The lower bits of a rank, which has 30, for which there is no room in such a range.
+const RANK_SHIFT: u32 = 7;
+/// Priority of skipped requests; lower than that of any delayed one.
+const PRIORITY_SKIPPED: i32 = -(1 << 30);
 /// Priority of the first skipped request when skipped requests are asked for again; each next one has one less.
 const PRIORITY_RANKED: i32 = PRIORITY_SKIPPED - 1;
 
@@ -413,11 +418,10 @@ impl AvoidDup {
             // The pages being downloaded or processed may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
-        if is_last && request.priority == PRIORITY_SKIPPED {
+        if is_last && is_unranked(request.priority) {
             // What a breadth-first crawl would fetch first comes first: it leads to most. That is known when nothing else is left.
             let mut ranked = requeued(request);
-            let rank = i32::try_from(predictor.rank(site, &request.url)).unwrap_or(i32::MAX);
-            ranked.priority = PRIORITY_RANKED.saturating_sub(rank);
+            ranked.priority = priority_of_ranked(predictor.rank(site, &request.url));
             ranked.remove_meta(meta::AVOID_DUP_HELD);
             return OnRequest::Reschedule(Box::new(ranked));
         }
@@ -447,14 +451,14 @@ impl AvoidDup {
                 return OnRequest::Reschedule(Box::new(last));
             }
             Decision::Delay { probability } => {
-                let level = (probability * 100.0) as u64;
+                let level = (probability * 100.0) as u32;
                 let before = request.meta_value(meta::AVOID_DUP_DELAYED);
-                if before.is_none_or(|before| level > before + 2) {
+                if before.is_none_or(|before| u64::from(level) > before + 2) {
                     cx.stats().inc("avoid_dup/delayed");
                     let mut later = requeued(request);
                     // The requests that are least likely to be copies come first.
-                    later.priority = PRIORITY_DEFERRED - i32::try_from(level).unwrap_or(0);
-                    later.set_meta(meta::AVOID_DUP_DELAYED, level);
+                    later.priority = priority_of_delayed(level, predictor.rank(site, &request.url));
+                    later.set_meta(meta::AVOID_DUP_DELAYED, u64::from(level));
                     return OnRequest::Reschedule(Box::new(later));
                 }
             }
@@ -498,6 +502,22 @@ impl AvoidDup {
             predictor.request_finished(&site, url);
         }
     }
+}
+
+/// The priority of a delayed request, whose content is known with so many hundredths of probability, and which has this [rank](Predictor::rank).
+fn priority_of_delayed(hundredths: u32, rank: u32) -> i32 {
+    let (hundredths, place) = (hundredths.min(100).cast_signed(), (rank >> RANK_SHIFT).cast_signed());
+    PRIORITY_DELAYED - hundredths * PRIORITIES_OF_PROBABILITY - place.min(PRIORITIES_OF_PROBABILITY - 1)
+}
+
+/// Whether a skipped request with this priority still waits for its rank: jobs of earlier versions have such requests with higher priorities, ranked or not.
+fn is_unranked(priority: i32) -> bool {
+    priority >= PRIORITY_SKIPPED
+}
+
+/// The priority of a skipped request of this [rank](Predictor::rank) that is asked for the last time.
+fn priority_of_ranked(rank: u32) -> i32 {
+    PRIORITY_RANKED.saturating_sub_unsigned(rank)
 }
 
 fn requeued(request: &Request) -> Request {
@@ -746,5 +766,43 @@ impl Persist for AvoidDup {
         let key = batches.to_be_bytes().to_vec();
         *batches += 1;
         Ok(vec![(key, Some(batch))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delayed_requests_come_by_probability_and_then_breadth_first_and_before_all_skipped_ones() {
+        const LAST: u32 = (1 << 30) - 1;
+        let in_order = [
+            PRIORITY_DELAYED,
+            priority_of_delayed(0, 1 << RANK_SHIFT),
+            priority_of_delayed(51, 0),
+            priority_of_delayed(51, 1 << 24),
+            priority_of_delayed(51, LAST),
+            priority_of_delayed(52, 0),
+            priority_of_delayed(100, 0),
+            priority_of_delayed(100, LAST),
+            PRIORITY_SKIPPED,
+            priority_of_ranked(0),
+            priority_of_ranked(1),
+            priority_of_ranked(LAST),
+        ];
+        assert!(in_order.is_sorted_by(|one, next| one > next), "{in_order:?}");
+        assert_eq!(
+            priority_of_ranked(LAST - 1) - 1,
+            priority_of_ranked(LAST),
+            "no two ranks share a priority"
+        );
+    }
+
+    #[test]
+    fn skipped_requests_of_a_job_of_the_version_before_are_ranked_anew() {
+        // Its priorities were -2,000,000, and one less for each rank.
+        let old = [-2_000_000, -2_000_001, -2_000_001 - (3 << 24)];
+        assert!(old.into_iter().chain([PRIORITY_SKIPPED]).all(is_unranked));
+        assert!(![0, 1, 1 << 29].into_iter().map(priority_of_ranked).any(is_unranked));
     }
 }

@@ -308,6 +308,33 @@ async fn a_crawl_that_goes_on_knows_what_it_learnt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn skipped_requests_of_a_job_of_the_version_before_are_asked_for_at_the_end() {
+    // Its priorities for them were those that delayed requests have now.
+    let is_far = |url: &Url| url.query().is_some_and(|query| query.starts_with("id=150"));
+    let links = "<a href='/p?id=1&sid=old'>x</a> <a href='/p?id=2&sid=old'>y</a>";
+    let web = site_with(move |url| if is_far(url) { links.to_owned() } else { String::new() });
+    let log = Log::default();
+    let spider = spider_fn(["http://a.test/p?id=0"], move |page: &Page, out: &mut Output<()>| {
+        if is_far(page.url()) {
+            for (n, priority) in [(1, -2_000_000), (2, -2_000_001 - (3 << 24))] {
+                let old = Request::get(Url::parse(&format!("http://a.test/p?id={n}&sid=old"))?);
+                out.request(old.priority(priority).with_meta(meta::AVOID_DUP_SKIPPED, true));
+            }
+        }
+        out.follow_links(page);
+        Ok(())
+    });
+    crawler(spider, &web).observer(log.clone()).run().await.unwrap();
+    let skipped: Vec<_> =
+        log.dropped().into_iter().filter(|drop| drop.reason == "duplicate_content").collect();
+    let places: Vec<_> = (0..).zip(&skipped).filter(|(_, drop)| drop.url.ends_with("=old")).collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+    // Skipped requests are asked for in the order of their distance from the start, and nothing is farther than these. Some requests in flight may end later.
+    let before = skipped.len() * 9 / 10;
+    assert!(places.iter().all(|(place, _)| *place >= before), "{places:?} of {}", skipped.len());
+}
+
+#[tokio::test(start_paused = true)]
 async fn eight_pages_behind_endless_session_ids_cost_less_than_700_requests() {
     for seed in [1, 2, 3] {
         let made = std::sync::atomic::AtomicU64::new(0);

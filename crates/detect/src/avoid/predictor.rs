@@ -12,9 +12,9 @@ use super::journal::{Event, Journal};
 use super::links::LinkPlaces;
 use super::overrides::Overrides;
 use super::page::PageText;
-use super::rows::{Row, UNTESTED};
+use super::rows::{Row, TEST, UNTESTED};
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
-use super::site::{Kinship, LINKS, LinkContext, Prediction, Scope, Site};
+use super::site::{Kinship, LINKS, LinkContext, Prediction, Scope, Site, TestedRow};
 use super::target::Target;
 use super::tie::Tie;
 use super::totals::Totals;
@@ -44,8 +44,6 @@ const MAX_RULES: usize = 10_000;
 const MAX_REDIRECTS: usize = 100_000;
 /// The lower bits of ranks that matter less than the order of the queue.
 const RANK_SHIFT: u32 = 34;
-/// The most requests in flight that test the same row: the others wait, because these may make it pass.
-const MAX_TESTS: usize = 2;
 /// The most requests on hold that are remembered.
 const MAX_HELD: usize = 100_000;
 /// The most links of a page that are noted as not followed: enough for the share of them on the page.
@@ -81,7 +79,7 @@ struct Tested {
     /// The hash of the URL.
     url: u64,
     /// The row that it tests.
-    row: u64,
+    row: TestedRow,
     /// As the model of this version sees it.
     target: Target,
     version: u64,
@@ -291,7 +289,7 @@ impl Predictor {
     /// The rank that a URL would have in a breadth-first crawl, by the links that are known: 0 for a start URL, below 2^30. It is a number of links from the
     /// start, and then the places of the links on the way.
     ///
-    /// Skipped requests are best asked for again in this order. Where a crawl ends at some distance, what a skipped page links to is fetched only if the
+    /// Delayed requests of one probability, and skipped ones, are best asked for again in this order. Where a crawl ends at some distance, what a skipped page links to is fetched only if the
     /// page is near enough.
     pub fn rank(&self, site: &str, url: &Url) -> u32 {
         self.sites.get(site).map_or(0, |model| (model.rank(hash_of(url)) >> RANK_SHIFT) as u32)
@@ -369,11 +367,13 @@ impl Predictor {
             return Decision::Skip(reason);
         }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
-        let may_wait = !is_last && prediction.probability > 0.5;
+        let may_wait = !is_last && prediction.probability > TEST;
+        let tested_row = TestedRow { key: prediction.key, template: prediction.template, is_test: may_wait };
         let model = self.site(site);
         let is_held = prediction.hold
-            || (may_wait && model.tests_in_flight(prediction.key) >= MAX_TESTS)
+            || (may_wait && model.has_tests_in_flight(tested_row))
             || model.may_be_settled(&target, prediction.probability);
+        let has_enough_tests = model.has_enough_tests();
         let distance = (!is_held && is_warm && !is_last).then(|| model.distance(&target)).flatten();
         if is_held {
             if self.held.len() >= MAX_HELD {
@@ -382,12 +382,13 @@ impl Predictor {
             self.held.insert((hash, is_last), version);
             return Decision::Hold;
         }
+        // A page that may be a copy waits for those that cannot be one: then its test says more, and more often none is needed.
         let is_tested = prediction.probability > UNTESTED && prediction.row.total() >= min_evidence;
-        let delay = match may_wait && is_tested {
+        let delay = match may_wait && (is_tested || has_enough_tests) {
             true => Some(prediction.probability),
             false => distance.map(nearness),
         };
-        self.tested = Some(Tested { url: hash, row: prediction.key, version, target });
+        self.tested = Some(Tested { url: hash, row: tested_row, version, target });
         delay.map_or(Decision::Fetch, |probability| Decision::Delay { probability })
     }
 
@@ -445,13 +446,13 @@ impl Predictor {
     pub fn request_started(&mut self, site: &str, url: &Url) {
         let hash = hash_of(url);
         let tested = self.tested.take().filter(|tested| tested.url == hash);
-        let row = tested.as_ref().map_or(0, |tested| tested.row);
-        self.count_not_believed(site, url, row);
+        let row = tested.as_ref().map(|tested| tested.row).unwrap_or_default();
+        self.count_not_believed(site, url, row.key);
         let raw = || raw_slots(url, &self.overrides);
         let Some(model) = self.sites.get_mut(site) else {
             let raw = raw();
             let model = self.site(site);
-            return model.request_started(hash, model.target(&raw), 0);
+            return model.request_started(hash, model.target(&raw), row);
         };
         let target = tested.filter(|tested| tested.version == model.version()).map(|tested| tested.target);
         let target = target.unwrap_or_else(|| model.target(&raw()));

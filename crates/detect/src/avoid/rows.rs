@@ -64,6 +64,8 @@ const MIN_TESTS: f64 = 3.0;
 /// The same for a skip by a row of whose sisters at least this share is pure: two tests leave a chance of a fortieth that it is mixed.
 const MIN_TESTS_OF_SKIP: f64 = 2.0;
 const NEARLY_ALL_PURE: f64 = 0.95;
+/// A request is a test of what ties it to known pages if its content is known with more than this probability.
+pub(crate) const TEST: f64 = 0.5;
 /// The highest probability without enough tests: the request is worth a test, and waits for those in flight.
 pub(crate) const UNTESTED: f64 = 0.6;
 /// A value of a dropped choice that was never tested is like the others once so many of them were.

@@ -10,7 +10,7 @@ use super::content::{ContentId, Contents, Found, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
-use super::rows::{Row, RowKeys, Rows, UNTESTED};
+use super::rows::{Row, RowKeys, Rows, TEST, UNTESTED};
 use super::shape::{Mix, Name, RawSlot, Shape, shape};
 use super::target::Target;
 use super::tie::Tie;
@@ -57,6 +57,14 @@ const SEVERAL_CONTENTS: usize = CONTENTS_OF_KEY / 2;
 /// form, times the share of pages that have such a link, times the share of links that are followed, times the probability that what it leads to is not known. It
 /// bounds what is fetched for links that are nearly always missing or copies.
 const LEAST_EXPECTED: f64 = 0.03;
+/// The most requests in flight that test the same row: the others wait, because these may make it pass.
+const MAX_TESTS: usize = 2;
+/// The same for rows that drop the same slots in one template: each of them is a sister of the others, and what is learnt of a few says how many tests the others
+/// need.
+const MAX_TESTS_OF_TEMPLATE: usize = 4;
+/// Requests whose content may be known are put off only while at least this share of the pages that were learnt were such ones. Where most requests are known
+/// from the start, what does not matter would be learnt too late otherwise, and so would a change of the site.
+const SHARE_OF_TESTS: f64 = 0.25;
 /// A content that came unexpectedly this often within a number of pages is a wall: a log-in page, an error, a ban.
 const WALL: u32 = 10;
 const WALL_WINDOW: u32 = 20;
@@ -108,6 +116,8 @@ pub(crate) struct Prediction {
     /// The row that decides.
     pub(crate) row: Row,
     pub(crate) key: u64,
+    /// The key of the row of the template and the dropped slots.
+    pub(crate) template: u64,
     /// The number of a page that may have the same content.
     pub(crate) page: Option<u32>,
     /// Whether a page in flight that differs in pinned slots only decides it.
@@ -147,12 +157,22 @@ struct UnexpectedContent {
     last: u32,
 }
 
+/// The row that a request tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TestedRow {
+    /// The key of the row; 0 if there is none.
+    pub(crate) key: u64,
+    /// The key of the row of the template and the dropped slots.
+    pub(crate) template: u64,
+    /// Whether the content of the request is more likely known than not.
+    pub(crate) is_test: bool,
+}
+
 /// A request in flight.
 #[derive(Clone, Debug)]
 struct InFlight {
     target: Target,
-    /// The row that it tests; 0 if there is none.
-    row: u64,
+    row: TestedRow,
     /// The URL without the parameters that do not matter, as the model saw it when requests in flight were last looked through.
     canonical: Canonical,
     aspects: SmallVec<[Aspect; 2]>,
@@ -180,6 +200,8 @@ pub(crate) struct Site {
     is_frozen: bool,
     discovered: Vec<Vec<RawSlot>>,
     content_of: Vec<Option<ContentId>>,
+    /// The number of pages whose content was more likely known than not when they were learnt.
+    tests: u32,
     /// By the number of a page, the hash of its signature.
     signature_of: Vec<u32>,
     /// By the number of a page that represents a content, its URL.
@@ -270,6 +292,7 @@ impl Site {
                     scope: hypothesis.scope,
                     row,
                     key: hypothesis.rows.own,
+                    template: hypothesis.rows.template,
                     page: hypothesis.contents.first().map(|content| self.contents.page(*content)),
                     hold: false,
                 };
@@ -375,9 +398,19 @@ impl Site {
         matches!(contents, (Some(one), Some(other)) if self.contents.is_equal_but_own(one, other))
     }
 
-    /// The number of requests in flight that test the row with this key.
-    pub(crate) fn tests_in_flight(&self, row: u64) -> usize {
-        self.in_flight.values().filter(|other| other.row == row).count()
+    /// Whether so many requests in flight test the same row, or rows of the same template and dropped slots, that another one waits for them.
+    pub(crate) fn has_tests_in_flight(&self, row: TestedRow) -> bool {
+        let (mut of_row, mut of_template) = (0, 0);
+        for other in self.in_flight.values().map(|other| other.row) {
+            of_row += usize::from(other.key == row.key);
+            of_template += usize::from(other.is_test && other.template == row.template);
+        }
+        of_row >= MAX_TESTS || of_template >= MAX_TESTS_OF_TEMPLATE
+    }
+
+    /// Whether so many of the pages that were learnt were tests that further ones can be put off; see [`SHARE_OF_TESTS`].
+    pub(crate) fn has_enough_tests(&self) -> bool {
+        f64::from(self.tests) >= SHARE_OF_TESTS * f64::from(self.pages())
     }
 
     /// Records that a URL was skipped for now by the row with this key, because its content was thought to be known with this probability at least.
@@ -512,8 +545,8 @@ impl Site {
         !self.in_flight.is_empty()
     }
 
-    /// Records that a request for the URL with this hash is in flight, which tests the row with this key, if any.
-    pub(crate) fn request_started(&mut self, url: u64, target: Target, row: u64) {
+    /// Records that a request for the URL with this hash is in flight, which tests this row, if any.
+    pub(crate) fn request_started(&mut self, url: u64, target: Target, row: TestedRow) {
         let canonical = self.canonical(&target);
         let aspects = Aspect::all_of(&target);
         self.in_flight.insert(url, InFlight { target, row, canonical, aspects });
@@ -682,6 +715,9 @@ impl Site {
         let mut expected = 0.0;
         if let Some(found) = found {
             let hypotheses = self.hypotheses(target, links);
+            // Counted here and not when the request is sent, because a restart learns the same pages.
+            let is_test = hypotheses.iter().any(|hypothesis| self.believe(hypothesis, false).0 > TEST);
+            self.tests += u32::from(is_test);
             if self.forms.has_lead(key) {
                 expected = self.expectation(&hypotheses);
             }

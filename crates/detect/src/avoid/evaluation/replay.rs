@@ -181,7 +181,8 @@ impl Crawl<'_> {
                 let level = DELAYED + (probability * 100.0) as u32;
                 if self.level.get(&page).is_none_or(|before| level > before + 2) {
                     self.level.insert(page, level);
-                    self.queue.insert((level, key.1), page);
+                    let rank = i64::from(self.predictor.rank(site, url));
+                    self.queue.insert((level, rank << u32::BITS | i64::from(page)), page);
                     return;
                 }
                 None

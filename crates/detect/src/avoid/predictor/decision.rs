@@ -50,7 +50,8 @@ pub enum Decision {
     Fetch,
     /// Fetch it, although its content is probably known: to test the prediction, or because copies of its kind led to new content.
     Explore(Reason),
-    /// Ask again after the other requests: its content may be known, and more evidence will come.
+    /// Ask again after the other requests: its content may be known, and more evidence will come. Requests with one probability are best asked for in the
+    /// order of their [ranks](super::Predictor::rank).
     Delay {
         /// The probability that its content is known; the higher, the later the request should be asked for again.
         probability: f64,

@@ -768,6 +768,65 @@ fn two_tests_are_enough_for_a_skip_where_nearly_all_sisters_always_held() {
     assert!(after(20, 4));
 }
 
+/// A site of so many pages, of which so many have a copy: the same article for the print.
+fn pages_with_prints(pages: usize, prints: usize) -> Predictor {
+    let mut predictor = predictor();
+    for n in 0..pages {
+        learn(&mut predictor, &format!("/article?id={}", name(n)), n);
+        if n < prints {
+            learn(&mut predictor, &format!("/article?id={}&print=1", name(n)), n);
+        }
+    }
+    predictor
+}
+
+#[test]
+fn a_page_that_may_be_a_copy_waits_for_those_that_cannot_be_one() {
+    let mut predictor = pages_with_prints(20, 10);
+    let decision = decide(&mut predictor, &format!("/article?id={}", name(600)));
+    assert_eq!(decision, Decision::Fetch, "nothing like it is known");
+    // Another view of known pages, for which nothing is known: prints say that it may show the same.
+    let decision = decide(&mut predictor, &format!("/article?id={}&mobile=1", name(3)));
+    let Decision::Delay { probability } = decision else { panic!("{decision:?}") };
+    assert!(probability > 0.5 && probability < 0.61, "{probability}");
+}
+
+#[test]
+fn pages_that_may_be_copies_do_not_wait_where_few_pages_were_such_ones() {
+    let mut predictor = pages_with_prints(60, 5);
+    let decision = decide(&mut predictor, &format!("/article?id={}&mobile=1", name(3)));
+    assert_eq!(decision, Decision::Fetch, "fewer than a quarter of the pages may have been copies");
+}
+
+#[test]
+fn four_requests_in_flight_test_the_same_parts_of_one_kind_of_url() {
+    let mut predictor = predictor();
+    // In some views all pages show the same, and in others every second one has a list of its own. So each view has a row of its own, and one test says little.
+    for n in 0..240 {
+        let (view, page) = (n % 12, n / 12);
+        let is_own = view < 4 && page % 2 == 1;
+        learn(
+            &mut predictor,
+            &format!("/show/{}?view=v{view}", name(page)),
+            if is_own { 1_000 + n } else { view },
+        );
+    }
+    let path = |view: usize, page: usize| format!("/show/{}?view=new{view}", name(500 + page));
+    for view in 0..8 {
+        learn(&mut predictor, &path(view, 0), 2_000 + view);
+    }
+    let mut started = 0;
+    for view in 0..8 {
+        let decision = decide(&mut predictor, &path(view, 1));
+        if matches!(decision, Decision::Hold) {
+            continue;
+        }
+        predictor.request_started(SITE, &url(&path(view, 1)));
+        started += 1;
+    }
+    assert_eq!(started, 4);
+}
+
 #[test]
 fn several_parameters_may_be_left_out_with_the_values_that_show_the_same() {
     // Listings of directories: sorted by name, and by description where there are none, they are what the address without a query shows.

@@ -30,7 +30,7 @@ pub(crate) fn decisions(requests: &[CaseRequest], seed: u64, restart: Option<usi
         let decision = predictor.decide(site, url, Attempt::Regular);
         let believed = predictor.explain(site, url).map(|reason| (reason.kinship, reason.probability));
         let is_fetched = !matches!(decision, Decision::Skip(_));
-        answers.push(format!("{is_fetched} {believed:?}"));
+        answers.push(format!("{decision:?} {believed:?}"));
         if is_fetched {
             learn(&mut predictor, request);
         }
