@@ -485,6 +485,14 @@ fn articles_with_notes(has_content: bool) -> Predictor {
     predictor
 }
 
+/// Three hundred more articles, whose notes are known: without them most articles have no notes, and none would be fetched for notes that it may have.
+fn learn_articles_with_known_notes(predictor: &mut Predictor) {
+    for n in 100..400 {
+        learn(predictor, &format!("/article?id=art{n}&sid=s{n}a"), n);
+        predictor.discover(SITE, &url(&format!("/notes?of=art{n}")), None);
+    }
+}
+
 fn at_the_end(predictor: &mut Predictor, n: usize) -> Decision {
     let path = format!("/article?id=art{n}&sid=new");
     assert!(is_skipped(predictor, &path), "it is a copy");
@@ -562,6 +570,7 @@ fn a_url_that_the_crawl_refused_is_no_reason_to_fetch_a_copy() {
 fn where_most_links_are_refused_few_copies_are_fetched_for_links() {
     let in_vain = |are_refused: bool| {
         let mut predictor = articles_with_notes(true);
+        learn_articles_with_known_notes(&mut predictor);
         let far = way_from_the_start(&mut predictor, 5);
         for n in 0..20 {
             let path = format!("/far/{n}");
@@ -589,8 +598,7 @@ fn where_most_links_are_refused_few_copies_are_fetched_for_links() {
 #[test]
 fn a_restart_keeps_which_pages_say_whether_links_are_followed() {
     let mut predictor = articles_with_notes(true);
-    // Two articles in three have notes: for a link that most pages lack, no page would be fetched.
-    (30..60).for_each(|n| predictor.discover(SITE, &url(&format!("/notes?of=art{n}")), None));
+    learn_articles_with_known_notes(&mut predictor);
     let far = way_from_the_start(&mut predictor, 5);
     let far_page = |predictor: &mut Predictor, path: &str, content: usize| {
         predictor.discover(SITE, &url(path), Some(LinkContext { page: far, position: 9 }));
@@ -614,11 +622,11 @@ fn a_restart_keeps_which_pages_say_whether_links_are_followed() {
         (10..20).filter(|n| matches!(at_the_far_end(&mut predictor, *n), Decision::Explore(_))).count();
     assert!((1..5).contains(&in_vain), "{in_vain}");
     // With more pages, all pages are looked at again.
-    (60..72).for_each(|n| refused_page(&mut predictor, n));
+    (60..120).for_each(|n| refused_page(&mut predictor, n));
     let decision = at_the_far_end(&mut predictor, 29);
     assert!(matches!(decision, Decision::Drop(_)), "{decision:?}");
     // Links are followed on further pages, but these are too few for another look.
-    for n in 72..75 {
+    for n in 120..123 {
         let page = far_page(&mut predictor, &format!("/far/{n}"), 5_000 + n);
         let farther = url(&format!("/farther/{n}"));
         predictor.discover(SITE, &farther, Some(LinkContext { page, position: 9 }));
@@ -647,6 +655,7 @@ fn way_from_the_start(predictor: &mut Predictor, steps: usize) -> u32 {
 fn tests_of_a_form_far_from_the_start_say_nothing_about_nearer_pages() {
     for far_first in [true, false] {
         let mut predictor = articles_with_notes(true);
+        learn_articles_with_known_notes(&mut predictor);
         let far = way_from_the_start(&mut predictor, 5);
         let mut fetched = [0, 0];
         for turn in [far_first, !far_first] {
