@@ -65,7 +65,7 @@ pub struct ExplainedSlot {
     /// The number of values of a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choices: Option<u8>,
-    /// What orders its values: `number`, `date`, or `identifier` (by discovery).
+    /// What orders its values: `number`, `date`, `version`, or `identifier` (by discovery).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<&'static str>,
 }

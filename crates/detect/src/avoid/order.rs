@@ -1,10 +1,13 @@
-//! The order of values: numbers, dates, and identifiers in the order of their discovery.
+//! The order of values: numbers, dates, versions, and identifiers in the order of their discovery.
 
 /// The least number of letters and digits of an identifier, and of digits among them.
 const IDENTIFIER: usize = 6;
 const DIGITS: usize = 2;
 /// The most digits of a number that is compared as such.
 const MAX_DIGITS: usize = 18;
+/// The most numbers of a version, and the limit of each.
+const NUMBERS_OF_VERSION: u32 = 4;
+const LIMIT_OF_NUMBER: i64 = 1 << 15;
 
 /// The place of a value among others of the same sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) enum Sort {
     OpenNumber,
     /// A date with such a sign.
     OpenDate,
+    /// The numbers of a version, such as `3.11` or `v1.2.3`.
+    Version,
     /// An identifier, such as a revision, by the number of those that were found before it.
     Identifier,
 }
@@ -54,6 +59,9 @@ impl Place {
         if let Some(at) = date(open) {
             return Self { sort: if is_open { Sort::OpenDate } else { Sort::Date }, at };
         }
+        if let Some(at) = version(value) {
+            return Self { sort: Sort::Version, at };
+        }
         let letters = value.bytes().filter(u8::is_ascii_alphanumeric).count();
         let is_identifier = digits >= DIGITS && letters >= IDENTIFIER && letters == value.len();
         if is_identifier { Self { sort: Sort::Identifier, at: 0 } } else { none }
@@ -64,8 +72,10 @@ impl Sort {
     /// The place as a text. The days of a month and the months of a year are counted from 1, but the last of each is a 0 of the next; the
     /// result is then a day off at most.
     pub(crate) fn name(self, at: i64) -> String {
-        if !matches!(self, Self::Date | Self::OpenDate) {
-            return at.to_string();
+        match self {
+            Self::Date | Self::OpenDate => {}
+            Self::Version => return version_of(at),
+            _ => return at.to_string(),
         }
         let (mut rest, mut parts) = (at, [0; 6]);
         for (part, of) in parts.iter_mut().rev().zip([60, 60, 24, 31, 12]) {
@@ -108,12 +118,40 @@ fn date(value: &str) -> Option<i64> {
     Some(seconds)
 }
 
+/// The numbers of a version as one number, in which each has 15 bits.
+fn version(value: &str) -> Option<i64> {
+    let numbers = value.strip_prefix(['v', 'V']).unwrap_or(value);
+    let (mut at, mut count) = (0, 0);
+    for number in numbers.split('.') {
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = if is_number { number.parse().ok()? } else { LIMIT_OF_NUMBER };
+        if number >= LIMIT_OF_NUMBER || count == NUMBERS_OF_VERSION {
+            return None;
+        }
+        (at, count) = (at * LIMIT_OF_NUMBER + number, count + 1);
+    }
+    (count >= 2).then(|| at * LIMIT_OF_NUMBER.pow(NUMBERS_OF_VERSION - count))
+}
+
+/// The version of a number, with two numbers at least and without zeros behind these. A place below all versions is that of `0.0`.
+fn version_of(at: i64) -> String {
+    let (mut rest, mut numbers) = (at.max(0), Vec::new());
+    for power in (0..NUMBERS_OF_VERSION).rev().map(|power| LIMIT_OF_NUMBER.pow(power)) {
+        numbers.push(rest / power);
+        rest %= power;
+    }
+    while numbers.len() > 2 && numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(".")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_dates_and_identifiers_have_places_and_words_have_none() {
+    fn numbers_dates_versions_and_identifiers_have_places_and_words_have_none() {
         for (value, sort) in [
             ("17", Sort::Number),
             ("-3", Sort::Number),
@@ -127,7 +165,13 @@ mod tests {
             ("9344c35472eb9ac0", Sort::Identifier),
             ("article", Sort::None),
             ("part2", Sort::None),
-            ("1.2", Sort::None),
+            ("1.2", Sort::Version),
+            ("v2.10.0", Sort::Version),
+            ("10.0.19045.3803", Sort::Version),
+            ("1.2.3.4.5", Sort::None),
+            ("1.2-rc1", Sort::None),
+            ("1..2", Sort::None),
+            ("v", Sort::None),
             ("", Sort::None),
         ] {
             assert_eq!(Place::of(value).sort, sort, "{value}");
@@ -136,11 +180,22 @@ mod tests {
         assert!(at("2017-08-19 06:05:27") < at("2017-08-19 06:05:28"));
         assert!(at("2017-08-31 23:59:59") < at("2017-09-01 00:00:00"));
         assert!(at("2016-12-31") < at("2017-01-01"));
+        assert!(at("3.9") < at("3.9.1") && at("3.9.1") < at("v3.10") && at("v3.10") < at("4.0"));
     }
 
     #[test]
     fn places_are_named_as_their_values() {
-        for value in ["17", "-3", "2024-05-01", "2017-08-19 06:05:27", "2024-12-24", "2024-05"] {
+        for value in [
+            "17",
+            "-3",
+            "2024-05-01",
+            "2017-08-19 06:05:27",
+            "2024-12-24",
+            "2024-05",
+            "3.11",
+            "1.0",
+            "1.0.2.7",
+        ] {
             let place = Place::of(value);
             assert_eq!(place.sort.name(place.at), value);
         }

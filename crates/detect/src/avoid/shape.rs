@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::order::Place;
+use super::order::{Place, Sort};
 use super::overrides::{Overrides, PriorKnowledge};
 use huntsman_text::urlparts::{Parts, Separator};
 
@@ -79,7 +79,12 @@ pub(crate) struct Slot {
 
 impl Slot {
     fn of(name: Name, value: &str) -> Self {
-        Self { loose: loose(value), place: Place::of(value), ..Self::hashed(name, xxh3_64(value.as_bytes())) }
+        let place = match Place::of(value) {
+            // A version in a path is that of all pages below it. In a parameter it is one of few choices, each of which is tested by itself.
+            Place { sort: Sort::Version, .. } if !name.is_segment() => Place::default(),
+            place => place,
+        };
+        Self { loose: loose(value), place, ..Self::hashed(name, xxh3_64(value.as_bytes())) }
     }
 
     /// A slot of which only the hash of the value is known.

@@ -387,6 +387,7 @@ fn explained(part: &Part) -> ExplainedSlot {
         Sort::None => None,
         Sort::Number | Sort::OpenNumber => Some("number"),
         Sort::Date | Sort::OpenDate => Some("date"),
+        Sort::Version => Some("version"),
         Sort::Identifier => Some("identifier"),
     };
     ExplainedSlot { name: name_of(part), value: part.value.clone(), kind, choices, order }
