@@ -95,9 +95,12 @@ impl Commits {
         };
         let this = Arc::clone(self);
         blocking(move || {
-            let _one = one;
-            this.sync().inspect_err(|error| this.frontier.fail(error))?;
-            this.frontier.write(commit, others)
+            let written = this.sync().inspect_err(|error| this.frontier.fail(error));
+            let written = written.and_then(|()| this.frontier.write(commit, others));
+            // Another process may take the job when the last commit has ended, so the store is let go before that is told.
+            drop(this);
+            drop(one);
+            written
         })
         .await?
     }
@@ -158,7 +161,7 @@ impl std::fmt::Debug for Commits {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex as StdMutex, OnceLock};
+    use std::sync::{Mutex as StdMutex, OnceLock, mpsc};
 
     use futures_util::FutureExt;
     use huntsman_store::{Durability, MemoryStore, StoreError};
@@ -195,6 +198,33 @@ mod tests {
         Never,
         Save,
         Sync,
+    }
+
+    /// A part that tells, when it is let go of, whether a commit is still under way.
+    struct Watching {
+        commit_lock: OnceLock<Arc<Mutex<()>>>,
+        tell: mpsc::Sender<bool>,
+    }
+
+    impl Persist for Arc<Watching> {
+        fn name(&self) -> String {
+            "watching".to_owned()
+        }
+
+        fn load(&self, _: Option<&[u8]>) -> Result<()> {
+            Ok(())
+        }
+
+        fn save(&self) -> Result<Option<Vec<u8>>> {
+            Ok(Some(vec![1]))
+        }
+    }
+
+    impl Drop for Watching {
+        fn drop(&mut self) {
+            let is_under_way = self.commit_lock.get().is_some_and(|lock| lock.try_lock().is_err());
+            self.tell.send(is_under_way).ok();
+        }
     }
 
     /// A part with a file whose length is stored in the job.
@@ -262,6 +292,23 @@ mod tests {
             let request = Request::get("http://example.org/".parse::<url::Url>().unwrap());
             assert!(frontier.push(vec![request]).await.is_err(), "the queue has a gap");
         }
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_commit_lets_go_of_the_job_before_it_ends() {
+        let (tell, told) = mpsc::channel();
+        let watching = Arc::new(Watching { commit_lock: OnceLock::new(), tell });
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let (order, limits) = (Order::Bfs, DiskLimits::default());
+        let frontier =
+            DiskFrontier::open_for_job(Arc::clone(&store), order, limits, Durability::Full).unwrap();
+        let parts: Vec<Box<dyn Persist>> = vec![Box::new(Arc::clone(&watching))];
+        let commits = Arc::new(Commits::load(store, frontier, parts).unwrap());
+        watching.commit_lock.set(Arc::clone(&commits.commit_lock)).unwrap();
+        drop(watching);
+        assert!(commits.commit().now_or_never().is_none(), "it is written on another thread");
+        drop(commits);
+        assert!(told.recv().unwrap(), "until then, the next commit and the end of the crawl wait");
     }
 
     #[tokio::test]

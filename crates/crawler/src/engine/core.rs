@@ -100,7 +100,12 @@ impl Core {
         }
         let (sender, receiver) = oneshot::channel();
         let core = Arc::clone(self);
-        self.cx.cpu().spawn(move || drop(sender.send(core.timed(job))));
+        self.cx.cpu().spawn(move || {
+            let parsed = core.timed(job);
+            // The core holds the job, which must be free when the crawl has ended.
+            drop(core);
+            drop(sender.send(parsed));
+        });
         receiver.await.ok()
     }
 

@@ -170,6 +170,8 @@ impl Crawler {
             Err(error) => LoopResult::failed(error),
         };
         watch.abort();
+        // It holds the core, and so the job, until it has ended.
+        let _ = watch.await;
         if let Some(committing) = committing {
             committing.abort();
             // A commit that is being written must end before the last one.
