@@ -377,8 +377,11 @@ impl Rows {
     /// Requests are not ordered by it: with it, all tests of a row more often come from one end of an order, and a recorded site lost up to
     /// 2.6 % of its contents.
     pub(crate) fn believe_to_skip(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
-        let is_early =
-            keys.places.is_empty() && keys.finer == 0 && self.share_of_pure(keys) >= NEARLY_ALL_PURE;
+        // The sisters are asked for only where it depends on them, because most rows have no test or enough.
+        let is_early = (MIN_TESTS_OF_SKIP..MIN_TESTS).contains(&self.get(keys.own).total())
+            && keys.places.is_empty()
+            && keys.finer == 0
+            && self.share_of_pure(keys) >= NEARLY_ALL_PURE;
         self.believe_after(if is_early { MIN_TESTS_OF_SKIP } else { MIN_TESTS }, keys, min_evidence)
     }
 
