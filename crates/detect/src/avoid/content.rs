@@ -1,6 +1,7 @@
 //! Groups pages by content: two pages have the same content if their words are the same, or at least nine tenths of their 4-word shingles.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use hashbrown::HashMap;
 
@@ -18,6 +19,23 @@ const MAX_CANDIDATES: usize = 256;
 
 /// The number of a content within its site.
 pub(crate) type ContentId = u32;
+
+/// A content, or none, in four bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedContent(Option<NonZeroU32>);
+
+impl PackedContent {
+    pub(crate) fn get(self) -> Option<ContentId> {
+        self.0.map(|number| number.get() - 1)
+    }
+}
+
+impl From<Option<ContentId>> for PackedContent {
+    fn from(content: Option<ContentId>) -> Self {
+        // There are fewer contents than pages, and no site has as many of those as a number has values.
+        Self(content.and_then(|content| NonZeroU32::new(content.wrapping_add(1))))
+    }
+}
 
 /// The texts by which a page is compared with others.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::changing::Changing;
 use super::chrome::{BlockNumbers, Chrome, Outline, Sample};
-use super::content::{ContentId, Contents, Found, Texts};
+use super::content::{ContentId, Contents, Found, PackedContent, Texts};
 use super::kinds::{Kind, Kinds};
 use super::overrides::PriorKnowledge;
 use super::page::PageText;
@@ -199,7 +199,8 @@ pub(crate) struct Site {
     /// Whether relearning has ended; then there is no log.
     is_frozen: bool,
     discovered: Vec<Vec<RawSlot>>,
-    content_of: Vec<Option<ContentId>>,
+    /// By the number of a page, its content if it has words.
+    content_of: Vec<PackedContent>,
     /// The number of pages whose content was more likely known than not when they were learnt.
     tests: u32,
     /// By the number of a page, the hash of its signature.
@@ -389,7 +390,7 @@ impl Site {
 
     /// The content of the page with this number.
     pub(crate) fn content(&self, page: u32) -> Option<ContentId> {
-        self.content_of.get(page as usize).copied().flatten()
+        self.content_of.get(page as usize).and_then(|content| content.get())
     }
 
     /// Whether two pages show the same by any of their texts.
@@ -481,8 +482,7 @@ impl Site {
 
     /// The first page with the content of a page.
     pub(crate) fn first_page_like(&self, page: u32) -> Option<u32> {
-        let content = self.content_of.get(page as usize).copied().flatten();
-        content.map(|content| self.contents.page(content))
+        self.content(page).map(|content| self.contents.page(content))
     }
 
     /// Records that the page of the URL with this hash had new content.
@@ -620,7 +620,7 @@ impl Site {
     }
 
     fn store_claim(&mut self, page: u32, page_raw: &[RawSlot], named: &[RawSlot]) {
-        let Some(Some(content)) = self.content_of.get(page as usize).copied() else { return };
+        let Some(content) = self.content(page) else { return };
         let (target, named) = (Target::of(page_raw, &self.kinds), Target::of(named, &self.kinds));
         if self.is_wall(content) || target.key() == named.key() {
             return;
@@ -707,7 +707,7 @@ impl Site {
         self.version += 1;
         let number = self.pages();
         let found = texts.map(|texts| self.contents.add(texts, number));
-        self.content_of.push(found.map(|found| found.content));
+        self.content_of.push(found.map(|found| found.content).into());
         self.signature_of.push(target.signature as u32);
         if self.has_pins {
             self.without_pinned.entry(target.key()).or_insert((number, whole_key(raw)));
@@ -870,7 +870,7 @@ impl Site {
             let content = self.chrome.content_of_outline(&page.text, &page.outline, is_common);
             let texts = self.contents.texts(&content);
             page.found = texts.map(|texts| self.contents.add(texts, page.number));
-            self.content_of[page.number as usize] = page.found.map(|found| found.content);
+            self.content_of[page.number as usize] = page.found.map(|found| found.content).into();
         }
         self.contents.end_relearning();
     }

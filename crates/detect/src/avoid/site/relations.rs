@@ -192,7 +192,7 @@ impl Site {
             });
         }
         for link in links.iter().filter(|_| !target.has_forbidden()) {
-            if let Some(Some(content)) = self.content_of.get(link.page as usize) {
+            if let Some(content) = self.content(link.page) {
                 let rows = RowKeys {
                     kind: Mix::new(LINK).0,
                     names: Mix::new(LINK).with(link.position).0,
@@ -205,7 +205,7 @@ impl Site {
                         .0,
                     ..RowKeys::default()
                 };
-                found.push(Hypothesis::new(Kinship::Link, rows, Ids::from_slice(&[*content])));
+                found.push(Hypothesis::new(Kinship::Link, rows, Ids::from_slice(&[content])));
             }
         }
         for hypothesis in &mut found {
