@@ -97,7 +97,7 @@ impl Commits {
         blocking(move || {
             let written = this.sync().inspect_err(|error| this.frontier.fail(error));
             let written = written.and_then(|()| this.frontier.write(commit, others));
-            // Another process may take the job when the last commit has ended, so the store is let go before that is told.
+            // The job must be free for the next crawl when the last commit has ended, so the store is given up first.
             drop(this);
             drop(one);
             written
@@ -200,7 +200,7 @@ mod tests {
         Sync,
     }
 
-    /// A part that tells, when it is let go of, whether a commit is still under way.
+    /// A part that tells, when the commits are dropped, whether one of them is still under way.
     struct Watching {
         commit_lock: OnceLock<Arc<Mutex<()>>>,
         tell: mpsc::Sender<bool>,
@@ -257,15 +257,19 @@ mod tests {
         }
     }
 
-    fn commits(fails: Fails) -> (Arc<Commits>, Record, DiskFrontier) {
-        let record = Record::default();
-        let store: Arc<dyn Store> = Arc::new(Recorded(MemoryStore::new(), Arc::clone(&record)));
+    /// The commits of a job with one part.
+    fn commits_of(store: Arc<dyn Store>, part: Box<dyn Persist>) -> (Arc<Commits>, DiskFrontier) {
         let (order, limits) = (Order::Bfs, DiskLimits::default());
         let frontier =
             DiskFrontier::open_for_job(Arc::clone(&store), order, limits, Durability::Full).unwrap();
+        (Arc::new(Commits::load(store, frontier.clone(), vec![part]).unwrap()), frontier)
+    }
+
+    fn commits(fails: Fails) -> (Arc<Commits>, Record, DiskFrontier) {
+        let record = Record::default();
+        let store: Arc<dyn Store> = Arc::new(Recorded(MemoryStore::new(), Arc::clone(&record)));
         let part = Arc::new(Part { record: Arc::clone(&record), fails, commits: OnceLock::new() });
-        let parts: Vec<Box<dyn Persist>> = vec![Box::new(Arc::clone(&part))];
-        let commits = Arc::new(Commits::load(store, frontier.clone(), parts).unwrap());
+        let (commits, frontier) = commits_of(store, Box::new(Arc::clone(&part)));
         part.commits.set(Arc::clone(&commits)).ok();
         (commits, record, frontier)
     }
@@ -295,15 +299,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_commit_lets_go_of_the_job_before_it_ends() {
+    async fn a_cancelled_commit_gives_up_the_job_before_it_ends() {
         let (tell, told) = mpsc::channel();
         let watching = Arc::new(Watching { commit_lock: OnceLock::new(), tell });
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let (order, limits) = (Order::Bfs, DiskLimits::default());
-        let frontier =
-            DiskFrontier::open_for_job(Arc::clone(&store), order, limits, Durability::Full).unwrap();
-        let parts: Vec<Box<dyn Persist>> = vec![Box::new(Arc::clone(&watching))];
-        let commits = Arc::new(Commits::load(store, frontier, parts).unwrap());
+        let (commits, _) = commits_of(Arc::new(MemoryStore::new()), Box::new(Arc::clone(&watching)));
         watching.commit_lock.set(Arc::clone(&commits.commit_lock)).unwrap();
         drop(watching);
         assert!(commits.commit().now_or_never().is_none(), "it is written on another thread");

@@ -170,7 +170,7 @@ impl Crawler {
             Err(error) => LoopResult::failed(error),
         };
         watch.abort();
-        // It holds the core, and so the job, until it has ended.
+        // The watch holds the core, and so the job, until it has ended.
         let _ = watch.await;
         if let Some(committing) = committing {
             committing.abort();

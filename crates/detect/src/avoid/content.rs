@@ -32,7 +32,7 @@ impl PackedContent {
 
 impl From<Option<ContentId>> for PackedContent {
     fn from(content: Option<ContentId>) -> Self {
-        // There are fewer contents than pages, and no site has as many of those as a number has values.
+        // No content has the highest number: there are at most as many as pages, a million.
         Self(content.and_then(|content| NonZeroU32::new(content.wrapping_add(1))))
     }
 }
